@@ -1,0 +1,222 @@
+"""The rule table: how a rule is written, and how it is found.
+
+A rule is an ordinary Python function, filed under the function(s) it differentiates. The compiler inlines its
+expressions, the eager Tensor calls it.
+
+**Elementwise functions** give partial derivatives, which serve forward and reverse mode alike. The rule receives the
+result first and then the arguments, and returns one partial, or a tuple with one entry per argument (`None`: no
+derivative with respect to that argument). Broadcasting is undone by whoever uses the rule, never in it.
+
+    @elementwise(np.tanh, at=[0.0, 0.7, -3.0])
+    def tanh(y, x):
+        return 1 - y * y
+
+    @elementwise(operator.mul, np.multiply, at=[(2.0, [1.0, 3.0])])
+    def multiply(z, x, y):
+        return y, x
+
+**Every other function** gives a reverse rule. It receives the cotangent `g` of the result, the result `y`, and then the
+function's own parameters under their own names and defaults (options that nobody asks for may be left out: a call that
+uses one is refused). It returns one cotangent for each parameter named in `wrt` (default: the first), as a tuple when
+`wrt` is a tuple; the cotangent of a sequence parameter is a list. A cotangent has exactly its argument's shape.
+
+    @reverse(np.matmul, wrt=("a", "b"), at=[(A, B)])
+    def matmul(g, y, a, b):
+        if a.ndim == 2 and b.ndim == 1:
+            return np.outer(g, b), a.T @ g
+        return matmul_left(g, a, b), matmul_right(g, a, b)
+
+A forward rule receives the tangent of each `wrt` parameter first (in that order), then the result, then the parameters,
+and returns one contribution to the result's tangent for each `wrt` parameter, each depending only on its own tangent.
+A function that is linear in its `wrt` parameters jointly says `linear=True` and needs none: its tangent is the function
+itself applied to the tangents.
+
+    @forward(np.matmul)
+    def matmul_forward(a_dot, b_dot, y, a, b):
+        return a_dot @ b, a @ b_dot
+
+**Functions without derivative** (`np.floor`, `np.argmax`, comparisons, constructors of constants) are filed with
+`nondifferentiable`.
+
+How rules are read by the compiler: the body may be a chain of `if test: return expression` that ends in a `return`.
+Tests on `p.ndim`, `p is None`, `isinstance(p, ...)`, or constants are decided at compile time when the facts decide them.
+If one `return` remains, its expression is inlined, and only the entries of active parameters; otherwise the rule is
+called. What a rule's expression does not mention is not saved, so use `y` where it is cheaper than recomputing. Rules and
+the helpers that they call must themselves be differentiable: no in-place writes to arguments, no data-dependent dtype
+tricks, names of plain module-level functions.
+
+`at` lists the inputs on which the rule is tested: an entry is one argument, or a tuple of arguments, or `case(...)` when
+there are keyword arguments. Lists are turned into float64 arrays by the test.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Function = Callable[..., Any]
+Alias = Literal["fresh", "view", "maybe"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of test inputs of a rule: positional and keyword arguments."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def case(*args: Any, **kwargs: Any) -> Case:
+    """Test inputs with keyword arguments, for `at`.
+
+    >>> case([1.0, 2.0], axis=0).kwargs
+    {'axis': 0}
+    """
+    return Case(args, kwargs)
+
+
+@dataclass(eq=False)
+class Rule:
+    """The derivative of one function (or of several that share it).
+
+    `parameters` are the primal's parameters as the rule names them, `wrt` those that have a derivative. For an
+    elementwise rule `partials` holds the rule; for others `reverse` and `forward`. `alias` tells whether the result may
+    share memory with the first argument; `shape` names how the result's shape follows from the arguments' shapes
+    ("broadcast", "same": as the first argument, "scalar", "reduction": by `axis` and `keepdims`, "matmul", or None:
+    unknown).
+    """
+
+    name: str
+    functions: tuple[Function, ...]
+    parameters: tuple[inspect.Parameter, ...] = ()
+    wrt: tuple[str, ...] = ()
+    partials: Function | None = None
+    reverse: Function | None = None
+    forward: Function | None = None
+    linear: bool = False
+    alias: Alias = "fresh"
+    shape: str | None = None
+    at: list[Case] = field(default_factory=list)
+
+    @property
+    def elementwise(self) -> bool:
+        return self.partials is not None
+
+    @property
+    def differentiable(self) -> bool:
+        return bool(self.wrt)
+
+
+_TABLE: dict[Any, Rule] = {}
+_LAZY: dict[str, list[str]] = {"scipy": []}
+"""Rule files that are imported only once the library they describe is: library -> module names."""
+
+
+def find(function: Any) -> Rule | None:
+    """The rule filed under `function` (a function, ufunc, operator, or method descriptor such as `np.ndarray.sum`).
+
+    >>> import numpy as np
+    >>> import srcgrad.runtime.rules
+    >>> find(np.tanh).name
+    'tanh'
+    >>> find(print) is None
+    True
+    """
+    try:
+        rule = _TABLE.get(function)
+    except TypeError:  # unhashable
+        return None
+    if rule is None and _load_lazy():
+        rule = _TABLE.get(function)
+    return rule
+
+
+def rules() -> list[Rule]:
+    """All rules, once each, in the order in which they were written."""
+    _load_lazy()
+    return list(dict.fromkeys(_TABLE.values()))
+
+
+def load_with(library: str, module: str) -> None:
+    """File the rules of `module` as soon as `library` has been imported by the user."""
+    _LAZY.setdefault(library, []).append(module)
+
+
+def _load_lazy() -> bool:
+    found = False
+    for library, modules in _LAZY.items():
+        if modules and library in sys.modules:
+            pending, modules[:] = list(modules), []
+            for module in pending:
+                __import__(module)
+            found = True
+    return found
+
+
+def _cases(at: Sequence[Any]) -> list[Case]:
+    return [c if isinstance(c, Case) else Case(c if isinstance(c, tuple) else (c,), {}) for c in at]
+
+
+def _file(rule: Rule, functions: Iterable[Function]) -> None:
+    for function in functions:
+        if function in _TABLE:
+            raise ValueError(f"{function!r} has a rule already: {_TABLE[function].name}")
+        _TABLE[function] = rule
+
+
+def elementwise(*functions: Function, at: Sequence[Any], alias: Alias = "fresh") -> Callable[[Function], Function]:
+    """Decorator: file the partial derivatives of elementwise `functions` (see the module's text)."""
+
+    def file(rule: Function) -> Function:
+        parameters = tuple(inspect.signature(rule).parameters.values())[1:]
+        wrt = tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
+        _file(
+            Rule(rule.__name__, functions, parameters, wrt, partials=rule, alias=alias, shape="broadcast", at=_cases(at)),
+            functions,
+        )
+        return rule
+
+    return file
+
+
+def reverse(
+    *functions: Function,
+    at: Sequence[Any],
+    wrt: str | tuple[str, ...] | None = None,
+    linear: bool = False,
+    alias: Alias = "fresh",
+    shape: str | None = None,
+) -> Callable[[Function], Function]:
+    """Decorator: file the reverse rule of `functions` (see the module's text)."""
+
+    def file(rule: Function) -> Function:
+        parameters = tuple(inspect.signature(rule).parameters.values())[2:]
+        names = (parameters[0].name,) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
+        made = Rule(
+            rule.__name__, functions, parameters, names, reverse=rule, linear=linear, alias=alias, shape=shape, at=_cases(at)
+        )
+        _file(made, functions)
+        return rule
+
+    return file
+
+
+def forward(*functions: Function) -> Callable[[Function], Function]:
+    """Decorator: add the forward rule to the rules of `functions`, which must have been filed by `reverse`."""
+
+    def file(rule: Function) -> Function:
+        for function in functions:
+            _TABLE[function].forward = rule
+        return rule
+
+    return file
+
+
+def nondifferentiable(*functions: Function, alias: Alias = "fresh", shape: str | None = None) -> None:
+    """File functions whose result carries no derivative."""
+    for function in functions:
+        name = getattr(function, "__name__", str(function))
+        _file(Rule(name, (function,), alias=alias, shape=shape), (function,))
