@@ -1,1 +1,38 @@
-"""The derivative rules: `table` says how they are written; each other file is a chapter of NumPy's or SciPy's manual."""
+"""The derivative rules, one file for each chapter of NumPy's manual. Importing this package fills the table.
+
+Rules for SciPy are filed once SciPy has been imported.
+"""
+
+from __future__ import annotations
+
+from srcgrad.runtime.rules import (
+    creation,
+    cumulative,
+    elementwise,
+    indexing,
+    joining,
+    linalg,
+    mathmodule,
+    methods,
+    operators,
+    products,
+    reductions,
+    shapes,
+    supports,
+)
+
+__all__ = [
+    "creation",
+    "cumulative",
+    "elementwise",
+    "indexing",
+    "joining",
+    "linalg",
+    "mathmodule",
+    "methods",
+    "operators",
+    "products",
+    "reductions",
+    "shapes",
+    "supports",
+]

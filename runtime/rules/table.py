@@ -18,7 +18,8 @@ derivative with respect to that argument). Broadcasting is undone by whoever use
 **Every other function** gives a reverse rule. It receives the cotangent `g` of the result, the result `y`, and then the
 function's own parameters under their own names and defaults (options that nobody asks for may be left out: a call that
 uses one is refused). It returns one cotangent for each parameter named in `wrt` (default: the first), as a tuple when
-`wrt` is a tuple; the cotangent of a sequence parameter is a list. A cotangent has exactly its argument's shape.
+`wrt` is a tuple; the cotangent of a sequence parameter (also of `*args`) is a list. A result that is a tuple or list
+has a tuple or list of cotangents, with zeros for what is not used. A cotangent has exactly its argument's shape.
 
     @reverse(np.matmul, wrt=("a", "b"), at=[(A, B)])
     def matmul(g, y, a, b):
@@ -86,7 +87,8 @@ class Rule:
     elementwise rule `partials` holds the rule; for others `reverse` and `forward`. `alias` tells whether the result may
     share memory with the first argument; `shape` names how the result's shape follows from the arguments' shapes
     ("broadcast", "same": as the first argument, "scalar", "reduction": by `axis` and `keepdims`, "matmul", or None:
-    unknown).
+    unknown). `real` marks an elementwise function whose result is real for complex arguments too (`np.abs`): its tangent
+    is the real part of partial times tangent, its cotangent the real part of what arrives times the partial.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Rule:
     alias: Alias = "fresh"
     shape: str | None = None
     at: list[Case] = field(default_factory=list)
+    real: bool = False
 
     @property
     def elementwise(self) -> bool:
@@ -160,23 +163,29 @@ def _cases(at: Sequence[Any]) -> list[Case]:
     return [c if isinstance(c, Case) else Case(c if isinstance(c, tuple) else (c,), {}) for c in at]
 
 
+def _distinct(functions: Iterable[Function]) -> tuple[Function, ...]:
+    """`functions` once each: NumPy has several names for some."""
+    return tuple(dict.fromkeys(functions))
+
+
 def _file(rule: Rule, functions: Iterable[Function]) -> None:
-    for function in functions:
+    for function in _distinct(functions):
         if function in _TABLE:
             raise ValueError(f"{function!r} has a rule already: {_TABLE[function].name}")
         _TABLE[function] = rule
 
 
-def elementwise(*functions: Function, at: Sequence[Any], alias: Alias = "fresh") -> Callable[[Function], Function]:
+def elementwise(
+    *functions: Function, at: Sequence[Any], alias: Alias = "fresh", real: bool = False
+) -> Callable[[Function], Function]:
     """Decorator: file the partial derivatives of elementwise `functions` (see the module's text)."""
 
     def file(rule: Function) -> Function:
         parameters = tuple(inspect.signature(rule).parameters.values())[1:]
         wrt = tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
-        _file(
-            Rule(rule.__name__, functions, parameters, wrt, partials=rule, alias=alias, shape="broadcast", at=_cases(at)),
-            functions,
-        )
+        made = Rule(rule.__name__, _distinct(functions), parameters, wrt, partials=rule, alias=alias, shape="broadcast", at=_cases(at))
+        made.real = real
+        _file(made, functions)
         return rule
 
     return file
@@ -196,7 +205,7 @@ def reverse(
         parameters = tuple(inspect.signature(rule).parameters.values())[2:]
         names = (parameters[0].name,) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
         made = Rule(
-            rule.__name__, functions, parameters, names, reverse=rule, linear=linear, alias=alias, shape=shape, at=_cases(at)
+            rule.__name__, _distinct(functions), parameters, names, reverse=rule, linear=linear, alias=alias, shape=shape, at=_cases(at)
         )
         _file(made, functions)
         return rule

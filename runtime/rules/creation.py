@@ -1,0 +1,117 @@
+"""Rules for making arrays (NumPy manual, "Array creation routines")."""
+
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
+from __future__ import annotations
+
+import numpy as np
+
+from srcgrad.runtime.rules.inputs import generic
+from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
+from srcgrad.runtime.support import carried, like_nested, linspace_part, unbroadcast
+
+X = generic(3)
+M = generic(2, 3)
+
+
+@reverse(
+    np.array,
+    at=[X, 1.5, ((1.0, 2.0),), (((1.0, 2.0), (3.0, 4.0)),), ((X, X),), ((X, (1.0, 2.0, 3.0)),), case(M, ndmin=3)],
+)
+def array(g, y, object, dtype=None, *, copy=True, order="K", ndmin=0):
+    if dtype is None and ndmin == 0:
+        return like_nested(g, object)
+    return like_nested(np.reshape(carried(g, y), np.shape(object)), object)
+
+
+@forward(np.array)
+def array_forward(object_dot, y, object, dtype=None, *, copy=True, order="K", ndmin=0):
+    return carried(np.array(object_dot, ndmin=ndmin), y)
+
+
+@reverse(np.asarray, np.asanyarray, np.asarray_chkfinite, alias="maybe", at=[X, 1.5, ((1.0, 2.0),), (X, np.float64)])
+def asarray(g, y, a, dtype=None, order=None):
+    if dtype is None:
+        return like_nested(g, a)
+    return like_nested(carried(g, y), a)
+
+
+@forward(np.asarray)
+def asarray_forward(a_dot, y, a, dtype=None, order=None):
+    return carried(np.asarray(a_dot), y)
+
+
+@reverse(np.ascontiguousarray, np.asfortranarray, alias="maybe", at=[X, M.T, 1.5])
+def ascontiguousarray(g, y, a, dtype=None):
+    return unbroadcast(np.reshape(carried(g, y), np.shape(a)), a)
+
+
+@forward(np.ascontiguousarray)
+def ascontiguousarray_forward(a_dot, y, a, dtype=None):
+    return carried(np.ascontiguousarray(a_dot), y)
+
+
+@reverse(np.copy, linear=True, at=[X, M, 1.5])
+def copy(g, y, a, order="K"):
+    return unbroadcast(g, a)
+
+
+@reverse(np.astype, alias="maybe", at=[(X, np.float64), (M, np.complex128)])
+def astype(g, y, x, dtype, /, *, copy=True):
+    return unbroadcast(carried(g, y), x)
+
+
+@forward(np.astype)
+def astype_forward(x_dot, y, x, dtype, /, *, copy=True):
+    return unbroadcast(carried(x_dot, y), y)
+
+
+@reverse(np.ndarray.astype, alias="maybe", at=[(X, np.float64), (M, np.complex128), (M, "float64")])
+def astype_method(g, y, x, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    return unbroadcast(carried(g, y), x)
+
+
+@forward(np.ndarray.astype)
+def astype_method_forward(x_dot, y, x, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    return unbroadcast(carried(x_dot, y), y)
+
+
+@elementwise(np.float64, np.float32, np.float16, np.longdouble, at=[1.5, X])
+def floating(y, x):
+    return 1
+
+
+@elementwise(np.complex128, np.complex64, at=[1.5, X])
+def complexfloating(y, x):
+    return 1
+
+
+@reverse(np.full, wrt="fill_value", linear=True, at=[(3, 1.5), ((2, 3), X)])
+def full(g, y, shape, fill_value, dtype=None):
+    return unbroadcast(g, fill_value)
+
+
+@reverse(np.full_like, wrt="fill_value", linear=True, at=[(M, 1.5), (M, X)])
+def full_like(g, y, a, fill_value, dtype=None, order="K", subok=True, shape=None):
+    return unbroadcast(g, fill_value)
+
+
+@reverse(np.linspace, wrt=("start", "stop"), at=[(0.5, 2.0), (0.5, 2.0, 5), case(X, 2.0, 4, endpoint=False), case(X, -X, 4, axis=1)])
+def linspace(g, y, start, stop, num=50, endpoint=True, *, dtype=None, axis=0):
+    return (
+        unbroadcast(linspace_part(g, 1.0, 0.0, endpoint, axis), start),
+        unbroadcast(linspace_part(g, 0.0, 1.0, endpoint, axis), stop),
+    )
+
+
+@forward(np.linspace)
+def linspace_forward(start_dot, stop_dot, y, start, stop, num=50, endpoint=True, *, dtype=None, axis=0):
+    return np.linspace(start_dot, 0.0 * stop, num, endpoint, axis=axis), np.linspace(0.0 * start, stop_dot, num, endpoint, axis=axis)
+
+
+nondifferentiable(np.zeros, np.ones, np.empty, np.zeros_like, np.ones_like, np.empty_like, np.eye, np.identity, np.tri)
+nondifferentiable(np.arange, np.indices, np.fromfunction, np.frombuffer, np.bartlett, np.blackman, np.hamming, np.hanning)
+nondifferentiable(np.result_type, np.can_cast, np.promote_types, np.min_scalar_type, np.common_type, np.issubdtype)
+nondifferentiable(np.array_repr, np.array_str, np.array2string, np.format_float_positional, np.format_float_scientific)
+nondifferentiable(np.dtype, np.finfo, np.iinfo, np.einsum_path, np.histogram_bin_edges, np.bool_)
+nondifferentiable(np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)

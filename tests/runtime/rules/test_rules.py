@@ -1,0 +1,261 @@
+"""Every rule of the table against finite differences, on the inputs that stand beside it."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy  # noqa: F401  (so that the rules for it are filed)
+
+import srcgrad.runtime.rules  # noqa: F401
+from srcgrad.runtime.rules.table import Case, Rule, rules
+from srcgrad.runtime.support import unbroadcast
+
+STEP = 1e-4
+
+
+def prepared(value: Any) -> Any:
+    """Test inputs as the rule table writes them: lists become float64 arrays, tuples stay sequences."""
+    if isinstance(value, list):
+        return np.array(value, dtype=np.float64)
+    if isinstance(value, tuple):
+        return tuple(prepared(part) for part in value)
+    return value
+
+
+def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+    if isinstance(function, (types.GetSetDescriptorType, types.MemberDescriptorType, property)):
+        return function.__get__(args[0])
+    return function(*args, **kwargs)
+
+
+def leaves(tree: Any) -> list[Any]:
+    if isinstance(tree, (list, tuple)):
+        return [leaf for part in tree for leaf in leaves(part)]
+    return [tree]
+
+
+def mapped(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    if isinstance(tree, (list, tuple)):
+        parts = [mapped(function, part, *rest) for part, *rest in zip(tree, *others, strict=True)]
+        return tuple(parts) if isinstance(tree, tuple) else parts
+    return function(tree, *others)
+
+
+def inexact(value: Any) -> bool:
+    return np.result_type(value).kind in "fc" if not isinstance(value, (int, str, type(None))) else False
+
+
+def continuous(tree: Any) -> bool:
+    if isinstance(tree, (list, tuple)):
+        return bool(tree) and all(map(continuous, tree))
+    return isinstance(tree, (float, complex, np.ndarray, np.generic)) and inexact(tree)
+
+
+class Random:
+    def __init__(self, seed: int) -> None:
+        self.generator = np.random.default_rng(seed)
+
+    def like(self, value: Any) -> Any:
+        if not inexact(value):
+            return value * 0 if not isinstance(value, str) else value
+        shape = np.shape(value)
+        drawn: Any = self.generator.uniform(0.5, 1.5, shape) * self.generator.choice([-1.0, 1.0], shape)
+        if np.iscomplexobj(value):
+            drawn = drawn + 1j * self.generator.uniform(0.5, 1.5, shape)
+        if isinstance(value, np.ndarray):
+            return np.asarray(drawn, dtype=value.dtype)
+        return drawn.item() if hasattr(drawn, "item") else drawn
+
+
+def paired(g: Any, v: Any) -> float:
+    """The pairing of a cotangent with a tangent: Re(sum(g * v)), no conjugate."""
+    total = 0.0
+    for a, b in zip(leaves(g), leaves(v), strict=True):
+        if inexact(b):
+            with np.errstate(invalid="ignore"):
+                product = np.where(np.asarray(a) == 0, 0, np.asarray(a) * np.where(np.isfinite(b), b, 0))
+            total += float(np.real(np.sum(product)))
+    return total
+
+
+class Bound:
+    """One function at one test input."""
+
+    def __init__(self, rule: Rule, function: Any, case: Case) -> None:
+        self.rule, self.function = rule, function
+        self.args = tuple(prepared(a) for a in case.args)
+        self.kwargs = {k: prepared(v) for k, v in case.kwargs.items()}
+        bound = inspect.Signature(list(rule.parameters)).bind(*self.args, **self.kwargs)
+        given = bound.arguments
+        self.active = {name: given[name] for name in rule.wrt if name in given and continuous(given[name])}
+        self.names = list(given)
+
+    def with_values(self, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        args: list[Any] = []
+        kwargs = dict(self.kwargs)
+        position = 0
+        for parameter in self.rule.parameters:
+            name = parameter.name
+            if name in kwargs:
+                kwargs[name] = values.get(name, kwargs[name])
+            elif parameter.kind is parameter.VAR_POSITIONAL:
+                args.extend(values.get(name, self.args[position:]))
+                position = len(self.args)
+            elif position < len(self.args) and parameter.kind is not parameter.KEYWORD_ONLY:
+                args.append(values.get(name, self.args[position]))
+                position += 1
+        return tuple(args), kwargs
+
+    def value(self, values: dict[str, Any]) -> Any:
+        args, kwargs = self.with_values(values)
+        return call(self.function, *args, **kwargs)
+
+    def difference(self, directions: dict[str, Any]) -> Any:
+        """The derivative along `directions`, by central differences of fourth order."""
+
+        def at(step: float) -> Any:
+            moved = {k: mapped(lambda x, v: x + step * v, self.active[k], v) for k, v in directions.items()}
+            return self.value(moved)
+
+        def combine(a: Any, b: Any, c: Any, d: Any) -> Any:
+            if not inexact(a):
+                return 0 * np.asarray(a)
+            with np.errstate(invalid="ignore"):
+                return (8 * (np.asarray(b) - c) - (np.asarray(a) - d)) / (12 * STEP)
+
+        return mapped(combine, at(2 * STEP), at(STEP), at(-STEP), at(-2 * STEP))
+
+    def cotangents(self, g: Any, y: Any, values: dict[str, Any]) -> dict[str, Any]:
+        args, kwargs = self.with_values(values)
+        if self.rule.partials is not None:
+            found = self.rule.partials(y, *args, **kwargs)
+            found = found if isinstance(found, tuple) else (found,)
+            if self.rule.real:
+                g = np.real(g)
+            found = tuple(None if p is None else unbroadcast(g * p, x) for p, x in zip(found, args, strict=False))
+        else:
+            assert self.rule.reverse is not None
+            found = self.rule.reverse(g, y, *args, **kwargs)
+            if len(self.rule.wrt) == 1 and not isinstance(found, tuple):
+                found = (found,)
+        assert len(found) == len(self.rule.wrt)
+        return {k: c for k, c in zip(self.rule.wrt, found, strict=True) if k in self.active}
+
+    def tangent(self, y: Any, tangents: dict[str, Any]) -> Any:
+        args, kwargs = self.with_values({})
+        rule = self.rule
+        if rule.partials is not None:
+            partials = rule.partials(y, *args, **kwargs)
+            partials = partials if isinstance(partials, tuple) else (partials,)
+            terms = [
+                p * tangents[k] for k, p in zip(rule.wrt, partials, strict=False) if k in tangents and p is not None
+            ]
+            total = sum(terms)
+            return np.real(total) if rule.real else total
+        if rule.linear:
+            zeros = {k: mapped(lambda x: x * 0, v) for k, v in self.active.items()}
+            return self.value({**zeros, **tangents})
+        assert rule.forward is not None, "a function that is not linear needs a forward rule"
+        full = [tangents.get(k, mapped(lambda x: x * 0, self.active[k]) if k in self.active else None) for k in rule.wrt]
+        found = rule.forward(*full, y, *args, **kwargs)
+        if len(rule.wrt) == 1:
+            return found
+        terms = [t for k, t in zip(rule.wrt, found, strict=True) if k in tangents and t is not None]
+        total = terms[0]
+        for term in terms[1:]:
+            total = mapped(lambda a, b: a + b, total, term)
+        return total
+
+
+def close(got: float, want: float, scale: float, tolerance: float, what: str) -> None:
+    assert np.isfinite(got), f"{what} is {got}"
+    assert abs(got - want) <= tolerance * (1 + scale), f"{what}: got {got}, expected {want}"
+
+
+def cases() -> Iterator[Any]:
+    for rule in rules():
+        if not rule.differentiable:
+            continue
+        for function in rule.functions:
+            for i, case in enumerate(rule.at):
+                name = getattr(function, "__qualname__", getattr(function, "__name__", str(function)))
+                yield pytest.param(rule, function, case, id=f"{rule.name}-{name}-{i}")
+
+
+@pytest.mark.parametrize("rule", [r for r in rules() if r.differentiable], ids=lambda r: r.name)
+def test_has_inputs(rule: Rule) -> None:
+    assert rule.at, f"{rule.name} has no test inputs"
+    assert rule.linear or rule.partials or rule.forward, f"{rule.name} needs a forward rule"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rule, function, case", cases())
+def test_rule(rule: Rule, function: Any, case: Case) -> None:
+    bound = Bound(rule, function, case)
+    assert bound.active, "the case has no argument to differentiate"
+    kept = mapped(np.copy, list(bound.active.values()))
+    y = bound.value({})
+    random = Random(0)
+    g = mapped(random.like, y)
+    g_kept = mapped(np.copy, g)
+    cotangents = bound.cotangents(g, y, {})
+    for name, x in bound.active.items():
+        v = mapped(random.like, x)
+        want = bound.difference({name: v})
+        scale = max([float(np.max(np.abs(w), initial=0, where=np.isfinite(w))) for w in leaves(want)] or [0.0])
+        cotangent = cotangents[name]
+        assert cotangent is not None, f"no cotangent for {name}"
+        for part, leaf in zip(leaves(cotangent), leaves(x), strict=True):
+            assert np.shape(part) == np.shape(leaf), f"{name}: shape {np.shape(part)}, expected {np.shape(leaf)}"
+        if isinstance(x, (list, tuple)):
+            assert isinstance(cotangent, list)
+        pairing = paired(g, want)
+        close(paired(cotangent, v), pairing, scale, 1e-7, f"reverse, {name}")
+        tangent = bound.tangent(y, {name: v})
+        for got, expected in zip(leaves(tangent), leaves(want), strict=True):
+            if inexact(expected):
+                got = np.broadcast_to(got, np.shape(expected))
+                error = np.where(np.isfinite(expected), got - expected, 0)
+                assert np.all(np.abs(error) <= 1e-7 * (1 + scale)), f"forward, {name}: {got}, expected {expected}"
+        close(paired(g, tangent), paired(cotangent, v), scale, 1e-9, f"forward against reverse, {name}")
+    for before, after in zip(leaves([kept, g_kept]), leaves([list(bound.active.values()), g]), strict=True):
+        assert np.array_equal(before, after, equal_nan=True), "an argument was changed"
+
+
+def single(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(single(part) for part in value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
+        return value.astype(np.float32 if value.dtype.kind == "f" else np.complex64)
+    return value
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rule, function, case", cases())
+def test_float32(rule: Rule, function: Any, case: Case) -> None:
+    bound = Bound(rule, function, case)
+    values = {k: single(v) for k, v in bound.active.items()}
+    bound.args, bound.kwargs = (single(prepared(a)) for a in case.args), {k: single(v) for k, v in bound.kwargs.items()}
+    bound.args = tuple(bound.args)
+    bound.active = values
+    y = bound.value({})
+    random = Random(1)
+    g = mapped(random.like, y)
+    cotangents = bound.cotangents(g, y, {})
+    double = Bound(rule, function, case)
+    exact = double.cotangents(mapped(lambda p: np.asarray(p, np.complex128 if np.iscomplexobj(p) else np.float64) if isinstance(p, np.ndarray) else p, g), double.value({}), {})
+    for name, x in values.items():
+        for part, leaf, reference in zip(leaves(cotangents[name]), leaves(x), leaves(exact[name]), strict=True):
+            if isinstance(leaf, np.ndarray):
+                assert part.dtype == leaf.dtype, f"{name}: {part.dtype} for {leaf.dtype}"
+            size = 1 + np.max(np.abs(reference), initial=0)
+            assert np.all(np.abs(part - reference) <= 2e-3 * size)
+        tangent = bound.tangent(y, {name: mapped(random.like, x)})
+        for part, result in zip(leaves(tangent), leaves(y), strict=True):
+            if isinstance(result, np.ndarray) and inexact(result) and np.ndim(part):
+                assert part.dtype == result.dtype, f"tangent for {name}: {part.dtype} for {result.dtype}"
