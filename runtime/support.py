@@ -1,12 +1,12 @@
 """Support functions: what rules and emitted derivatives may call beside NumPy. This list is a contract.
 
-Every function here is pure: it writes to none of its arguments. Results may share memory with the arguments or be
-read-only views, so whoever wants to add to one in place copies it first. The hot ones have a fast path for `np.ndarray`
-and Python floats, and a general path that uses NumPy's public functions only, so that it serves any array type that
-speaks NumPy's protocols. Their own derivatives stand in `rules/supports.py`.
+Every function here is pure: it writes to none of its arguments. Results may share memory with the arguments
+or be read-only views, so whoever wants to add to one in place copies it first. The hot ones have a fast path
+for `np.ndarray` and Python floats, and a general path that uses NumPy's public functions only, so that it
+serves any array type that speaks NumPy's protocols. Their own derivatives stand in `rules/supports.py`.
 
-An array type that wants to see the calls itself (the eager Tensor, to record them) adds itself to `observers`: its
-`__array_function__` then receives the support function as it would receive one of NumPy's.
+An array type that wants to see the calls itself (the eager Tensor, to record them) adds itself to
+`observers`: its `__array_function__` then receives the support function as it would receive one of NumPy's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 Array = Any
-Axis = int | Sequence[int] | None
+Axis = Any  # an int, a sequence of ints, or None
 
 observers: set[type] = set()
 """Array types whose `__array_function__` receives the calls of support functions."""
@@ -47,14 +47,14 @@ def _observable(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-# --- shapes of cotangents ---------------------------------------------------------------------------------------------
+# --- shapes of cotangents -----------------------------------------------------------------------------------
 
 
 def unbroadcast(g: Array, x: Array) -> Array:
     """`g` with the shape of `x`: summed over the axes along which `x` was broadcast.
 
-    A `g` that is smaller than `x` (a scalar) is broadcast instead. The result has the dtype of `x` where that is inexact;
-    the imaginary part goes where `x` is real.
+    A `g` that is smaller than `x` (a scalar) is broadcast instead. The result has the dtype of `x` where that
+    is inexact; the imaginary part goes where `x` is real.
 
     >>> unbroadcast(np.ones((2, 3)), np.zeros(3))
     array([2., 2., 2.])
@@ -161,15 +161,14 @@ def expand(g: Array, x: Array, axis: Axis = None, keepdims: bool = False) -> Arr
 
 
 def count(x: Array, axis: Axis = None, where: Array = True, ddof: float = 0) -> Any:
-    """How many elements of `x` a reduction along `axis` takes together, less `ddof`; at least 1, so that it can divide.
+    """How many elements of `x` a reduction along `axis` takes together, less `ddof`; never 0.
 
     >>> count(np.zeros((2, 3, 4)), axis=(0, -1))
     8
     """
     if where is not True:
         n = np.sum(np.broadcast_to(where, np.shape(x)), axis=axis, keepdims=True) - ddof
-        dtype = np.result_type(x) if np.result_type(x).kind == "f" else np.float64
-        return np.where(n > 0, n, math.nan).astype(dtype)
+        return np.where(n > 0, n, math.nan).astype(_real_dtype(x))
     if axis is None:
         total = x.size if type(x) is np.ndarray else np.size(x)
     elif isinstance(axis, int):
@@ -179,6 +178,11 @@ def count(x: Array, axis: Axis = None, where: Array = True, ddof: float = 0) -> 
     if not ddof:
         return total or 1
     return total - ddof if total > ddof else math.nan
+
+
+def _real_dtype(x: Array) -> Any:
+    dtype = np.result_type(x)
+    return np.finfo(dtype).dtype if dtype.kind in "fc" else np.dtype(np.float64)
 
 
 _BASIC = (int, slice, type(None), type(Ellipsis), np.integer)
@@ -214,13 +218,13 @@ def scatter(g: Array, x: Array, index: Any) -> Array:
 
 
 def _dtype(g: Array, x: Array) -> Any:
-    """The dtype of a cotangent like `x` that holds `g`: that of `x`, or complex where `g` is and `x` is not."""
+    """The dtype of a cotangent of `x` that holds `g`: that of `x`, or complex if `g` is."""
     if x.dtype.kind == "c" or (x.dtype.kind == "f" and not np.iscomplexobj(g)):
         return x.dtype
     return np.result_type(g) if x.dtype.kind not in "f" else np.result_type(x.dtype, g)
 
 
-# --- elementwise helpers ----------------------------------------------------------------------------------------------
+# --- elementwise helpers ------------------------------------------------------------------------------------
 
 
 @_observable
@@ -276,7 +280,8 @@ def weight(x: Array, z: Array) -> Array:
 def sinc_slope(x: Array, order: int = 1) -> Array:
     """The derivative of `np.sinc` of the given order, also at 0.
 
-    Away from 0 by the recurrence that follows from differentiating x sinc(x) = sin(pi x) / pi; near 0 by the power series.
+    Away from 0 by the recurrence that follows from differentiating x sinc(x) = sin(pi x) / pi; near 0 by the
+    power series.
     """
     x = np.asarray(x)
     near = np.abs(x) < 0.3 * (1 + order)
@@ -287,13 +292,13 @@ def sinc_slope(x: Array, order: int = 1) -> Array:
     t = np.where(near, x, 0)
     series = 0 * t
     for k in range((order + 1) // 2, 14 + 2 * order):
-        series = series + (-1) ** k * math.pi ** (2 * k) / ((2 * k + 1) * math.factorial(2 * k - order)) * t ** (
-            2 * k - order
-        )
+        series = series + (-1) ** k * math.pi ** (2 * k) / (
+            (2 * k + 1) * math.factorial(2 * k - order)
+        ) * t ** (2 * k - order)
     return np.where(near, series, far)[()]
 
 
-# --- reductions -------------------------------------------------------------------------------------------------------
+# --- reductions ---------------------------------------------------------------------------------------------
 
 
 @_observable
@@ -320,7 +325,9 @@ def deviation(x: Array, axis: Axis = None, where: Array = True) -> Array:
     if not np.size(x):
         return x
     axes = range(np.ndim(x)) if axis is None else [axis] if isinstance(axis, int) else axis
-    first = tuple(slice(0, 1) if i in {j % np.ndim(x) for j in axes} else slice(None) for i in range(np.ndim(x)))
+    first = tuple(
+        slice(0, 1) if i in {j % np.ndim(x) for j in axes} else slice(None) for i in range(np.ndim(x))
+    )
     shifted = x - np.asarray(x)[first] if np.ndim(x) else x - x
     if where is True:
         return shifted - np.mean(shifted, axis=axis, keepdims=True)
@@ -329,7 +336,8 @@ def deviation(x: Array, axis: Axis = None, where: Array = True) -> Array:
 
 @_observable
 def others(x: Array, axis: Axis = None, where: Array = True) -> Array:
-    """For each element of `x`, the product of the other elements along `axis` (no division: right beside zeros too).
+    """For each element of `x`, the product of the other elements along `axis` (no division: right beside
+    zeros too).
 
     >>> others(np.array([0.0, 2.0, 3.0]))
     array([6., 0., 0.])
@@ -398,7 +406,9 @@ def undiff(g: Array, n: int = 1, axis: int = -1) -> Array:
     array([-1.,  0.,  1.])
     """
     for _ in range(n):
-        zero = np.zeros_like(np.take(g, [], axis=axis), shape=[1 if i == axis % g.ndim else m for i, m in enumerate(g.shape)])
+        zero = np.zeros_like(
+            np.take(g, [], axis=axis), shape=[1 if i == axis % g.ndim else m for i, m in enumerate(g.shape)]
+        )
         g = np.concatenate([zero, g], axis=axis) - np.concatenate([g, zero], axis=axis)
     return g
 
@@ -412,7 +422,7 @@ def spread(g: Array, iterable: Any) -> Any:
     """
     if isinstance(iterable, (list, tuple)):
         return [unbroadcast(g, part) for part in iterable]
-    return np.broadcast_to(g, np.shape(iterable))
+    return unbroadcast(g, iterable)
 
 
 @_observable
@@ -426,7 +436,7 @@ def shares(y: Any, values: Sequence[Any]) -> Array:
     return hit / max(hit.sum(), 1)
 
 
-# --- selecting elements -----------------------------------------------------------------------------------------------
+# --- selecting elements -------------------------------------------------------------------------------------
 
 
 @_observable
@@ -448,7 +458,9 @@ def within(x: Array, *bounds: Array) -> Array:
     inside: Any = True
     for i, bound in enumerate(bounds):
         if bound is not None:
-            inside = np.logical_and(inside, np.less_equal(bound, x) if i % 2 == 0 else np.less_equal(x, bound))
+            inside = np.logical_and(
+                inside, np.less_equal(bound, x) if i % 2 == 0 else np.less_equal(x, bound)
+            )
     return np.logical_and(inside, np.full(np.shape(x), True)) if inside is True else inside
 
 
@@ -478,8 +490,12 @@ def put_along(g: Array, x: Array, indices: Array, axis: int | None = -1) -> Arra
     if axis is None:
         return np.reshape(scatter(g, np.reshape(x, -1), indices), np.shape(x))
     axis = axis % np.ndim(x)
-    full = np.broadcast_shapes(np.shape(indices), tuple(1 if i == axis else n for i, n in enumerate(np.shape(x))))
-    index = [np.reshape(np.arange(n), [n if k == i else 1 for k in range(len(full))]) for i, n in enumerate(full)]
+    full = np.broadcast_shapes(
+        np.shape(indices), tuple(1 if i == axis else n for i, n in enumerate(np.shape(x)))
+    )
+    index = [
+        np.reshape(np.arange(n), [n if k == i else 1 for k in range(len(full))]) for i, n in enumerate(full)
+    ]
     index[axis] = indices
     return scatter(g, x, tuple(index))
 
@@ -500,7 +516,7 @@ def diagonal_scatter(g: Array, x: Array, offset: int = 0, axis1: int = 0, axis2:
     return out
 
 
-# --- copies of elements -----------------------------------------------------------------------------------------------
+# --- copies of elements -------------------------------------------------------------------------------------
 
 
 @_observable
@@ -538,7 +554,7 @@ def untile(g: Array, a: Array, reps: Any) -> Array:
 
 @_observable
 def grid_sum(g: Array, axis: int, x: Array) -> Array:
-    """The cotangent `g` of one of the arrays of `np.meshgrid`, summed to the shape of `x`, which lies along `axis`."""
+    """The cotangent of `x` for an array of `np.meshgrid` along whose `axis` it lies."""
     return np.reshape(np.sum(g, axis=tuple(i for i in range(np.ndim(g)) if i != axis)), np.shape(x))
 
 
@@ -554,22 +570,23 @@ def window_scatter(g: Array, x: Array, window_shape: Any, axis: Any = None) -> A
     out = np.zeros_like(x, dtype=_dtype(g, x))
     for offset in np.ndindex(*window):
         place = [slice(None)] * np.ndim(x)
-        for i, start in zip(axes, offset, strict=True):
+        for axis_, start in zip(axes, offset, strict=True):
+            i = axis_ % np.ndim(x)
             begin = (place[i].start or 0) + start
             place[i] = slice(begin, begin + g.shape[i])
         out[tuple(place)] += g[(..., *offset)]
     return out
 
 
-# --- sequences of arrays ----------------------------------------------------------------------------------------------
+# --- sequences of arrays ------------------------------------------------------------------------------------
 
 
 @_observable
 def split_like(g: Array, arrays: Sequence[Array], axis: int | None = 0, ndim: int = 0) -> list[Array]:
     """The parts of `g` that came from each of the concatenated `arrays`.
 
-    `ndim` tells how arrays of lower rank were promoted before: to that many axes, as `np.atleast_1d`, `atleast_2d` and
-    `atleast_3d` do; -2: vectors became columns.
+    `ndim` tells how arrays of lower rank were promoted before: to that many axes, as `np.atleast_1d`,
+    `atleast_2d` and `atleast_3d` do; -2: vectors became columns.
 
     >>> split_like(np.arange(3.0), [np.zeros(1), np.zeros(2)])
     [array([0.]), array([1., 2.])]
@@ -611,7 +628,7 @@ def carried(g: Array, y: Array) -> Array:
 
 @_observable
 def linspace_part(g: Array, first: float, last: float, endpoint: bool = True, axis: int = 0) -> Array:
-    """`g` summed along `axis` with weights that run evenly from `first` to `last`, as `np.linspace` spaces its values."""
+    """`g` summed along `axis` with weights that `np.linspace` spaces evenly from `first` to `last`."""
     return np.tensordot(np.linspace(first, last, np.shape(g)[axis], endpoint), g, (0, axis))
 
 
@@ -651,21 +668,22 @@ def unblock(g: Array, arrays: Any) -> Any:
 
 
 @_observable
-def unpad(g: Array, x: Array, pad_width: Any, mode: str = "constant") -> Array:
-    """The cotangent of `x` for `np.pad(x, pad_width, mode)`: each element's copies in the border are added to it.
+def unpad(g: Array, x: Array, pad_width: Any, mode: Any = "constant") -> Array:
+    """The cotangent of `x` for `np.pad(x, pad_width, mode)`: each element's copies in the border are added to
+    it.
 
     >>> unpad(np.array([1.0, 2.0, 4.0]), np.zeros(2), (1, 0), "edge")
     array([3., 4.])
     """
     if isinstance(pad_width, dict):
-        pairs = [pad_width.get(i, pad_width.get(i - np.ndim(x), 0)) for i in range(np.ndim(x))]
-        pairs = [(p, p) if isinstance(p, int) else tuple(p) for p in pairs]
+        given: Any = [pad_width.get(i, pad_width.get(i - np.ndim(x), 0)) for i in range(np.ndim(x))]
+        pairs: Any = [(p, p) if isinstance(p, int) else tuple(p) for p in given]
     else:
         pairs = [tuple(p) for p in np.broadcast_to(pad_width, (np.ndim(x), 2)).tolist()]
     if mode == "constant":
         return g[tuple(slice(before, before + n) for (before, _), n in zip(pairs, np.shape(x), strict=True))]
     for axis, ((before, after), n) in enumerate(zip(pairs, np.shape(x), strict=True)):
-        source = np.pad(np.arange(n), (before, after), mode)  # type: ignore[call-overload]
+        source = np.pad(np.arange(n), (before, after), mode)
         moved = np.moveaxis(g, axis, 0)
         moved = scatter(moved, np.zeros((n, *moved.shape[1:]), moved.dtype), source)
         g = np.moveaxis(moved, 0, axis)
@@ -684,7 +702,7 @@ def like_nested(g: Array, nested: Any) -> Any:
     return unbroadcast(g, nested)
 
 
-# --- products ---------------------------------------------------------------------------------------------------------
+# --- products -----------------------------------------------------------------------------------------------
 
 
 @_observable
@@ -762,8 +780,12 @@ def tensordot_left(g: Array, a: Array, b: Array, axes: Any = 2) -> Array:
     free_a = [i for i in range(np.ndim(a)) if i not in over_a]
     free_b = [i for i in range(np.ndim(b)) if i not in over_b]
     tail = list(range(len(free_a), len(free_a) + len(free_b)))
-    out = np.tensordot(g, b, (tail, free_b))  # axes: free_a, then the contracted ones in the order they have in b
-    return unbroadcast(np.moveaxis(out, range(np.ndim(a)), free_a + [over_a[over_b.index(i)] for i in sorted(over_b)]), a)
+    out = np.tensordot(
+        g, b, (tail, free_b)
+    )  # axes: free_a, then the contracted ones in the order they have in b
+    return unbroadcast(
+        np.moveaxis(out, range(np.ndim(a)), free_a + [over_a[over_b.index(i)] for i in sorted(over_b)]), a
+    )
 
 
 @_observable
@@ -772,16 +794,21 @@ def tensordot_right(g: Array, a: Array, b: Array, axes: Any = 2) -> Array:
     over_a, over_b = _contracted(a, b, axes)
     free_a = [i for i in range(np.ndim(a)) if i not in over_a]
     free_b = [i for i in range(np.ndim(b)) if i not in over_b]
-    out = np.tensordot(a, g, (free_a, list(range(len(free_a)))))  # axes: contracted in the order of a, then free_b
-    return unbroadcast(np.moveaxis(out, range(np.ndim(b)), [over_b[over_a.index(i)] for i in sorted(over_a)] + free_b), b)
+    out = np.tensordot(
+        a, g, (free_a, list(range(len(free_a))))
+    )  # axes: contracted in the order of a, then free_b
+    return unbroadcast(
+        np.moveaxis(out, range(np.ndim(b)), [over_b[over_a.index(i)] for i in sorted(over_a)] + free_b), b
+    )
 
 
 @_observable
 def einsum_part(g: Array, i: int, subscripts: str, operands: Sequence[Array], optimize: Any = False) -> Array:
-    """The cotangent of the i-th of the `operands` of `np.einsum(subscripts, *operands)`: an einsum of `g` with the rest.
+    """The cotangent of the i-th of the `operands` of `np.einsum(subscripts, *operands)`: an einsum of `g`
+    with the rest.
 
-    Ellipses are spelled out first. An index that occurs in this operand only was summed over: it is carried by ones. One
-    that occurs twice in it stood for a diagonal: it is carried by an identity matrix.
+    Ellipses are spelled out first. An index that occurs in this operand only was summed over: it is carried
+    by ones. One that occurs twice in it stood for a diagonal: it is carried by an identity matrix.
     """
     inputs, output = einsum_labels(subscripts, [np.ndim(a) for a in operands])
     sizes: dict[str, int] = {}
@@ -812,7 +839,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def einsum_labels(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
-    """The labels of the operands and of the result of an einsum, with ellipses and the implicit result spelled out.
+    """The labels of the operands and of the result of an einsum, with ellipses and the implicit result
+    spelled out.
 
     >>> einsum_labels("...ij,jk", [3, 2])
     (['aij', 'jk'], 'aik')
@@ -824,7 +852,9 @@ def einsum_labels(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str
     hidden = [rank - len(labels.replace("...", "")) for labels, rank in zip(inputs, ranks, strict=True)]
     most = max([n for labels, n in zip(inputs, hidden, strict=True) if "..." in labels], default=0)
     dots = "".join(spare[:most])
-    inputs = [labels.replace("...", dots[most - n :] if n else "") for labels, n in zip(inputs, hidden, strict=True)]
+    inputs = [
+        labels.replace("...", dots[most - n :] if n else "") for labels, n in zip(inputs, hidden, strict=True)
+    ]
     if arrow:
         return inputs, output.replace("...", dots)
     joined = "".join(inputs)
@@ -842,7 +872,9 @@ def unkron_left(g: Array, a: Array, b: Array) -> Array:
     of_a, of_b = _kron_shapes(a, b)
     blocks = np.reshape(g, [n for pair in zip(of_a, of_b, strict=True) for n in pair])
     factor = np.reshape(b, [n for m in of_b for n in (1, m)])
-    return unbroadcast(np.reshape(np.sum(blocks * factor, axis=tuple(range(1, blocks.ndim, 2))), np.shape(a)), a)
+    return unbroadcast(
+        np.reshape(np.sum(blocks * factor, axis=tuple(range(1, blocks.ndim, 2))), np.shape(a)), a
+    )
 
 
 @_observable
@@ -851,7 +883,9 @@ def unkron_right(g: Array, a: Array, b: Array) -> Array:
     of_a, of_b = _kron_shapes(a, b)
     blocks = np.reshape(g, [n for pair in zip(of_a, of_b, strict=True) for n in pair])
     factor = np.reshape(a, [n for m in of_a for n in (m, 1)])
-    return unbroadcast(np.reshape(np.sum(blocks * factor, axis=tuple(range(0, blocks.ndim, 2))), np.shape(b)), b)
+    return unbroadcast(
+        np.reshape(np.sum(blocks * factor, axis=tuple(range(0, blocks.ndim, 2))), np.shape(b)), b
+    )
 
 
 def _vectors(x: Array, axis: int) -> Array:
@@ -877,7 +911,7 @@ def cross_right(g: Array, a: Array, b: Array, axisa: int = -1, axisb: int = -1, 
     return -cross_left(g, b, a, axisb, axisa, axisc)
 
 
-# --- linear algebra ---------------------------------------------------------------------------------------------------
+# --- linear algebra -----------------------------------------------------------------------------------------
 
 
 @_observable
@@ -913,9 +947,9 @@ def _oriented_svd(a: Array) -> tuple[Array, Array, Array, Array]:
 
 @_observable
 def norm_slope(y: Array, x: Array, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The derivative of `y = np.linalg.norm(x, ord, axis, keepdims)`, 0 where `y` is 0; shares of ties are equal."""
+    """The derivative of `y = np.linalg.norm(x, ord, axis, keepdims)`: 0 where `y` is 0, ties share."""
     if not keepdims:
-        y = np.reshape(y, (1,) * np.ndim(x)) if axis is None else np.expand_dims(y, axis)  # type: ignore[arg-type]
+        y = np.reshape(y, (1,) * np.ndim(x)) if axis is None else np.expand_dims(y, axis)
     if ord is None or ord == "fro":
         return ratio(np.conj(x), y)
     if axis is None and np.ndim(x) == 2:
@@ -948,10 +982,10 @@ def _matrix_norm_slope(y: Array, x: Array, ord: Any, axis: Sequence[int]) -> Arr
     return np.moveaxis(np.conj(u @ vh), (-2, -1), (rows, columns))
 
 
-# --- functions that NumPy lacks ---------------------------------------------------------------------------------------
+# --- functions that NumPy lacks -----------------------------------------------------------------------------
 
 
-def digamma(x: float) -> float:
+def digamma(x: float) -> Any:
     """The logarithmic derivative of the gamma function, for Python floats (Abramowitz & Stegun, 6.3).
 
     >>> round(digamma(1.0), 12)
@@ -963,8 +997,9 @@ def digamma(x: float) -> float:
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
-def polygamma(n: int, x: float) -> float:
-    """The n-th derivative of digamma, for Python floats: recurrence up to x >= 12, then the asymptotic series (6.4.11)."""
+def polygamma(n: int, x: float) -> Any:
+    """The n-th derivative of digamma, for Python floats: recurrence up to x >= 12, then the asymptotic series
+    (6.4.11)."""
     if x <= 0:
         if x == math.floor(x):
             return math.nan
@@ -984,7 +1019,7 @@ def polygamma(n: int, x: float) -> float:
     return -((-1) ** n) * (series + math.factorial(n) * shifted)
 
 
-def _reflected(n: int, x: float) -> float:
+def _reflected(n: int, x: float) -> Any:
     """polygamma at negative x: (-1)^n psi_n(1 - x) - psi_n(x) = d^n/dx^n pi cot(pi x) (6.4.7)."""
     cot = 1 / math.tan(math.pi * x)
     powers = [0.0, 1.0]  # pi cot(pi x) and its derivatives are polynomials in cot: d cot = -pi (1 + cot^2)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from srcgrad.runtime.rules.inputs import generic
-from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
+from srcgrad.runtime.rules.table import case, forward, nondifferentiable, reverse
 from srcgrad.runtime.support import carried, like_nested, linspace_part, unbroadcast
 
 X = generic(3)
@@ -16,7 +16,15 @@ M = generic(2, 3)
 
 @reverse(
     np.array,
-    at=[X, 1.5, ((1.0, 2.0),), (((1.0, 2.0), (3.0, 4.0)),), ((X, X),), ((X, (1.0, 2.0, 3.0)),), case(M, ndmin=3)],
+    at=[
+        X,
+        1.5,
+        ((1.0, 2.0),),
+        (((1.0, 2.0), (3.0, 4.0)),),
+        ((X, X),),
+        ((X, (1.0, 2.0, 3.0)),),
+        case(M, ndmin=3),
+    ],
 )
 def array(g, y, object, dtype=None, *, copy=True, order="K", ndmin=0):
     if dtype is None and ndmin == 0:
@@ -26,10 +34,16 @@ def array(g, y, object, dtype=None, *, copy=True, order="K", ndmin=0):
 
 @forward(np.array)
 def array_forward(object_dot, y, object, dtype=None, *, copy=True, order="K", ndmin=0):
-    return carried(np.array(object_dot, ndmin=ndmin), y)
+    return unbroadcast(carried(np.array(object_dot, ndmin=ndmin), y), y)
 
 
-@reverse(np.asarray, np.asanyarray, np.asarray_chkfinite, alias="maybe", at=[X, 1.5, ((1.0, 2.0),), (X, np.float64)])
+@reverse(
+    np.asarray,
+    np.asanyarray,
+    np.asarray_chkfinite,
+    alias="maybe",
+    at=[X, 1.5, ((1.0, 2.0),), (X, np.float64)],
+)
 def asarray(g, y, a, dtype=None, order=None):
     if dtype is None:
         return like_nested(g, a)
@@ -38,7 +52,7 @@ def asarray(g, y, a, dtype=None, order=None):
 
 @forward(np.asarray)
 def asarray_forward(a_dot, y, a, dtype=None, order=None):
-    return carried(np.asarray(a_dot), y)
+    return unbroadcast(carried(np.asarray(a_dot), y), y)
 
 
 @reverse(np.ascontiguousarray, np.asfortranarray, alias="maybe", at=[X, M.T, 1.5])
@@ -48,7 +62,7 @@ def ascontiguousarray(g, y, a, dtype=None):
 
 @forward(np.ascontiguousarray)
 def ascontiguousarray_forward(a_dot, y, a, dtype=None):
-    return carried(np.ascontiguousarray(a_dot), y)
+    return unbroadcast(carried(np.ascontiguousarray(a_dot), y), y)
 
 
 @reverse(np.copy, linear=True, at=[X, M, 1.5])
@@ -76,14 +90,13 @@ def astype_method_forward(x_dot, y, x, dtype, order="K", casting="unsafe", subok
     return unbroadcast(carried(x_dot, y), y)
 
 
-@elementwise(np.float64, np.float32, np.float16, np.longdouble, at=[1.5, X])
-def floating(y, x):
-    return 1
-
-
-@elementwise(np.complex128, np.complex64, at=[1.5, X])
-def complexfloating(y, x):
-    return 1
+@reverse(
+    *[np.float64, np.float32, np.float16, np.longdouble, np.complex128, np.complex64],
+    linear=True,
+    at=[1.5, X, [1.5]],
+)
+def inexact(g, y, x):
+    return unbroadcast(g, x)
 
 
 @reverse(np.full, wrt="fill_value", linear=True, at=[(3, 1.5), ((2, 3), X)])
@@ -96,7 +109,11 @@ def full_like(g, y, a, fill_value, dtype=None, order="K", subok=True, shape=None
     return unbroadcast(g, fill_value)
 
 
-@reverse(np.linspace, wrt=("start", "stop"), at=[(0.5, 2.0), (0.5, 2.0, 5), case(X, 2.0, 4, endpoint=False), case(X, -X, 4, axis=1)])
+@reverse(
+    np.linspace,
+    wrt=("start", "stop"),
+    at=[(0.5, 2.0), (0.5, 2.0, 5), case(X, 2.0, 4, endpoint=False), case(X, -X, 4, axis=1)],
+)
 def linspace(g, y, start, stop, num=50, endpoint=True, *, dtype=None, axis=0):
     return (
         unbroadcast(linspace_part(g, 1.0, 0.0, endpoint, axis), start),
@@ -106,12 +123,22 @@ def linspace(g, y, start, stop, num=50, endpoint=True, *, dtype=None, axis=0):
 
 @forward(np.linspace)
 def linspace_forward(start_dot, stop_dot, y, start, stop, num=50, endpoint=True, *, dtype=None, axis=0):
-    return np.linspace(start_dot, 0.0 * stop, num, endpoint, axis=axis), np.linspace(0.0 * start, stop_dot, num, endpoint, axis=axis)
+    return np.linspace(start_dot, 0.0 * stop, num, endpoint, axis=axis), np.linspace(
+        0.0 * start, stop_dot, num, endpoint, axis=axis
+    )
 
 
-nondifferentiable(np.zeros, np.ones, np.empty, np.zeros_like, np.ones_like, np.empty_like, np.eye, np.identity, np.tri)
-nondifferentiable(np.arange, np.indices, np.fromfunction, np.frombuffer, np.bartlett, np.blackman, np.hamming, np.hanning)
-nondifferentiable(np.result_type, np.can_cast, np.promote_types, np.min_scalar_type, np.common_type, np.issubdtype)
-nondifferentiable(np.array_repr, np.array_str, np.array2string, np.format_float_positional, np.format_float_scientific)
+nondifferentiable(
+    np.zeros, np.ones, np.empty, np.zeros_like, np.ones_like, np.empty_like, np.eye, np.identity, np.tri
+)
+nondifferentiable(
+    np.arange, np.indices, np.fromfunction, np.frombuffer, np.bartlett, np.blackman, np.hamming, np.hanning
+)
+nondifferentiable(
+    np.result_type, np.can_cast, np.promote_types, np.min_scalar_type, np.common_type, np.issubdtype
+)
+nondifferentiable(
+    np.array_repr, np.array_str, np.array2string, np.format_float_positional, np.format_float_scientific
+)
 nondifferentiable(np.dtype, np.finfo, np.iinfo, np.einsum_path, np.histogram_bin_edges, np.bool_)
 nondifferentiable(np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)

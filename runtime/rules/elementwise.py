@@ -1,7 +1,8 @@
 """Rules for NumPy's elementwise functions (NumPy manual, "Universal functions" and "Mathematical functions").
 
-An elementwise rule returns the partial derivative with respect to each argument, given the result and the arguments.
-Broadcasting is undone by whoever uses the rule, never here. Formulas: Abramowitz & Stegun, chapters 4 and 6.
+An elementwise rule returns the partial derivative with respect to each argument, given the result and the
+arguments. Broadcasting is undone by whoever uses the rule, never here. Formulas: Abramowitz & Stegun,
+chapters 4 and 6.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
@@ -14,7 +15,7 @@ import numpy as np
 
 from srcgrad.runtime.rules.inputs import complexes, generic, positive
 from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
-from srcgrad.runtime.support import larger, ratio, sinc_slope, unbroadcast, weight
+from srcgrad.runtime.support import larger, log_or_zero, ratio, sinc_slope, unbroadcast, weight
 
 X = generic(2, 3)
 P = positive(2, 3)
@@ -26,7 +27,7 @@ LN10 = math.log(10)
 DEGREE = math.pi / 180
 
 
-# --- exponentials and logarithms --------------------------------------------------------------------------------------
+# --- exponentials and logarithms ----------------------------------------------------------------------------
 
 
 @elementwise(np.exp, at=[0.7, X, Z])
@@ -74,7 +75,7 @@ def logaddexp2(z, x, y):
     return weight(LN2 * x, LN2 * z), weight(LN2 * y, LN2 * z)
 
 
-# --- powers and roots -------------------------------------------------------------------------------------------------
+# --- powers and roots ---------------------------------------------------------------------------------------
 
 
 @elementwise(np.sqrt, at=[0.7, P, Z])
@@ -97,13 +98,19 @@ def reciprocal(y, x):
     return -y * y
 
 
+@elementwise(np.float_power, at=[(1.5, 2), (X, 2), (P, 0.5), (P, X), (2.0, X), (X, 0)])
+def float_power(z, x, y):
+    """Always in double precision, as the function itself."""
+    return y * np.float_power(x, y - (y != 0)), z * log_or_zero(x)
+
+
 @elementwise(np.hypot, at=[(0.7, -0.4), (X, generic(3))])
 def hypot(z, x, y):
     """At the origin both partials are 0."""
     return ratio(x, z), ratio(y, z)
 
 
-# --- trigonometric functions ------------------------------------------------------------------------------------------
+# --- trigonometric functions --------------------------------------------------------------------------------
 
 
 @elementwise(np.sin, at=[0.7, X, Z])
@@ -157,7 +164,10 @@ def sinc(y, x):
     return sinc_slope(x)
 
 
-@reverse(np.unwrap, at=[generic(5, low=-4, high=4), case(generic(2, 4, low=-4, high=4), axis=0), case(X, period=1.0)])
+@reverse(
+    np.unwrap,
+    at=[generic(5, low=-4, high=4), case(generic(2, 4, low=-4, high=4), axis=0), case(X, period=1.0)],
+)
 def unwrap(g, y, p, discont=None, axis=-1, *, period=2 * math.pi):
     """The jumps that are added are constant."""
     return g
@@ -168,7 +178,7 @@ def unwrap_forward(p_dot, y, p, discont=None, axis=-1, *, period=2 * math.pi):
     return p_dot
 
 
-# --- hyperbolic functions ---------------------------------------------------------------------------------------------
+# --- hyperbolic functions -----------------------------------------------------------------------------------
 
 
 @elementwise(np.sinh, at=[0.7, X, Z])
@@ -201,7 +211,7 @@ def arctanh(y, x):
     return 1 / (1 - x * x)
 
 
-# --- choosing and rounding --------------------------------------------------------------------------------------------
+# --- choosing and rounding ----------------------------------------------------------------------------------
 
 
 @elementwise(np.maximum, np.fmax, at=[(1.0, 2.0), ([1.0, 5.0], 3.0), (X, generic(3, seed=1))])
@@ -284,8 +294,9 @@ def divmod_forward(x_dot, y_dot, z, x, y):
     return (0 * z[0], x_dot + 0 * z[1]), (0 * z[0], -z[0] * y_dot)
 
 
-# --- complex numbers --------------------------------------------------------------------------------------------------
-# For z = x + iy a cotangent is du/dx - i du/dy (not conjugated), so a holomorphic function needs nothing special.
+# --- complex numbers ----------------------------------------------------------------------------------------
+# For z = x + iy a cotangent is du/dx - i du/dy (not conjugated), so a holomorphic function needs nothing
+# special.
 
 
 @reverse(np.conjugate, np.ndarray.conj, np.ndarray.conjugate, linear=True, at=[X, Z, 1.5])
@@ -347,11 +358,17 @@ def real_if_close_forward(a_dot, y, a, tol=100):
     return unbroadcast(a_dot, y)
 
 
-# --- no derivative ----------------------------------------------------------------------------------------------------
+# --- no derivative ------------------------------------------------------------------------------------------
 
-nondifferentiable(np.floor, np.ceil, np.trunc, np.rint, np.fix, np.round, np.around, np.floor_divide, np.spacing)
-nondifferentiable(np.signbit, np.isfinite, np.isinf, np.isnan, np.isnat, np.isposinf, np.isneginf, np.iscomplex, np.isreal)
-nondifferentiable(np.iscomplexobj, np.isrealobj, np.isscalar, np.isclose, np.allclose, np.array_equal, np.array_equiv)
+nondifferentiable(
+    np.floor, np.ceil, np.trunc, np.rint, np.fix, np.round, np.around, np.floor_divide, np.spacing
+)
+nondifferentiable(
+    np.signbit, np.isfinite, np.isinf, np.isnan, np.isnat, np.isposinf, np.isneginf, np.iscomplex, np.isreal
+)
+nondifferentiable(
+    np.iscomplexobj, np.isrealobj, np.isscalar, np.isclose, np.allclose, np.array_equal, np.array_equiv
+)
 nondifferentiable(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 nondifferentiable(np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
 nondifferentiable(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift)

@@ -1,4 +1,5 @@
-"""Rules for selecting and ordering elements (NumPy manual, "Indexing routines" and "Sorting, searching, and counting")."""
+"""Rules for selecting and ordering elements (NumPy manual, "Indexing routines" and "Sorting, searching, and
+counting")."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -29,21 +30,24 @@ INDEX = np.array([2, 0, 2])
 @reverse(
     np.where,
     wrt=("x", "y"),
-    at=[(MASK, M, generic(3)), (MASK, 1.5, M), (True, 1.5, 2.5), (MASK[0], M, 0.0), (np.array([True, False]), 1.0, 2.0)],
+    linear=True,
+    at=[
+        (MASK, M, generic(3)),
+        (MASK, 1.5, M),
+        (True, 1.5, 2.5),
+        (MASK[0], M, 0.0),
+        (np.array([True, False]), 1.0, 2.0),
+    ],
 )
 def where(g, z, condition, x, y):
     """The cotangent is masked before anything is multiplied by it: what was not selected gets an exact 0."""
     return unbroadcast(np.where(condition, g, 0), x), unbroadcast(np.where(condition, 0, g), y)
 
 
-@forward(np.where)
-def where_forward(x_dot, y_dot, z, condition, x, y):
-    return np.where(condition, x_dot, 0), np.where(condition, 0, y_dot)
-
-
 @reverse(
     np.select,
     wrt=("choicelist", "default"),
+    linear=True,
     at=[((MASK, M > 0), (M, 1.5), 0.5), ((M > 1, M < -0.5), (M, -M), generic(3)), ((M > 1,), (M,))],
 )
 def select(g, y, condlist, choicelist, default=0):
@@ -53,25 +57,30 @@ def select(g, y, condlist, choicelist, default=0):
     )
 
 
-@forward(np.select)
-def select_forward(choicelist_dot, default_dot, y, condlist, choicelist, default=0):
-    return np.select(condlist, choicelist_dot, 0), np.where(chosen(condlist, len(condlist)), default_dot, 0)
-
-
-@reverse(np.choose, wrt="choices", at=[(np.array([1, 0, 1, 1]), (X, -X)), (np.array([[1], [0]]), (X, 1.5))])
+@reverse(
+    np.choose,
+    wrt="choices",
+    linear=True,
+    at=[(np.array([1, 0, 1, 1]), (X, -X)), (np.array([[1], [0]]), (X, 1.5))],
+)
 def choose(g, y, a, choices):
     return [unbroadcast(np.where(np.equal(a, i), g, 0), choices[i]) for i in range(len(choices))]
 
 
-@forward(np.choose)
-def choose_forward(choices_dot, y, a, choices):
-    return np.choose(a, choices_dot)
+BOUNDS = [
+    (M, -0.5, 0.7),
+    (M, -0.5, None),
+    (M, None, generic(3, seed=1)),
+    (M, generic(3, high=-0.1, seed=2), 1.0),
+    (0.3, 0.5, 1.0),
+]
 
 
-BOUNDS = [(M, -0.5, 0.7), (M, -0.5, None), (M, None, generic(3)), (M, generic(3, high=-0.1), 1.0), (0.3, 0.5, 1.0)]
-
-
-@reverse(np.clip, wrt=("a", "a_min", "a_max", "min", "max"), at=[*BOUNDS, case(M, min=-0.5, max=0.4), case(M, min=0.1)])
+@reverse(
+    np.clip,
+    wrt=("a", "a_min", "a_max", "min", "max"),
+    at=[*BOUNDS, case(M, min=-0.5, max=0.4), case(M, min=0.1)],
+)
 def clip(g, y, a, a_min=None, a_max=None, *, min=None, max=None):
     """On a bound the argument gets all; a bound gets what lies outside."""
     return (
@@ -84,13 +93,15 @@ def clip(g, y, a, a_min=None, a_max=None, *, min=None, max=None):
 
 
 @forward(np.clip)
-def clip_forward(a_dot, a_min_dot, a_max_dot, min_dot, max_dot, y, a, a_min=None, a_max=None, *, min=None, max=None):
+def clip_forward(
+    a_dot, a_min_dot, a_max_dot, min_dot, max_dot, y, a, a_min=None, a_max=None, *, min=None, max=None
+):
     return (
         a_dot * within(a, a_min, a_max, min, max),
-        None if a_min is None else a_min_dot * under(a, a_min, a_max),
-        None if a_max is None else a_max_dot * over(a, a_min, a_max),
-        None if min is None else min_dot * under(a, min, max),
-        None if max is None else max_dot * over(a, min, max),
+        None if a_min is None else unbroadcast(a_min_dot * under(a, a_min, a_max), y),
+        None if a_max is None else unbroadcast(a_max_dot * over(a, a_min, a_max), y),
+        None if min is None else unbroadcast(min_dot * under(a, min, max), y),
+        None if max is None else unbroadcast(max_dot * over(a, min, max), y),
     )
 
 
@@ -107,28 +118,42 @@ def clip_method(g, y, a, min=None, max=None):
 def clip_method_forward(a_dot, min_dot, max_dot, y, a, min=None, max=None):
     return (
         a_dot * within(a, min, max),
-        None if min is None else min_dot * under(a, min, max),
-        None if max is None else max_dot * over(a, min, max),
+        None if min is None else unbroadcast(min_dot * under(a, min, max), y),
+        None if max is None else unbroadcast(max_dot * over(a, min, max), y),
     )
 
 
-# --- by index ---------------------------------------------------------------------------------------------------------
+# --- by index -----------------------------------------------------------------------------------------------
 
 
-@reverse(np.take, np.ndarray.take, linear=True, at=[(X, INDEX), (M, 2), (M, INDEX, 1), case(M, 1, axis=0), (T, INDEX[None], 1)])
+@reverse(
+    np.take,
+    np.ndarray.take,
+    linear=True,
+    at=[(X, INDEX), (M, 2), (M, INDEX, 1), case(M, 1, axis=0), (T, INDEX[None], 1)],
+)
 def take(g, y, a, indices, axis=None):
     if axis is None:
         return np.reshape(scatter(g, np.ravel(a), indices), np.shape(a))
     return scatter(g, a, (slice(None),) * (axis % np.ndim(a)) + (indices,))
 
 
-@reverse(np.take_along_axis, linear=True, at=[(M, np.array([[1, 1], [0, 2]]), 1), (M, np.array([[1, 0, 1]]), 0), (X, INDEX, None)])
+@reverse(
+    np.take_along_axis,
+    linear=True,
+    at=[(M, np.array([[1, 1], [0, 2]]), 1), (M, np.array([[1, 0, 1]]), 0), (X, INDEX, None)],
+)
 def take_along_axis(g, y, arr, indices, axis=-1):
     return put_along(g, arr, indices, axis)
 
 
-@reverse(np.compress, np.ndarray.compress, wrt="a", linear=True, at=[(MASK[0], X), (MASK[0], M, 1)])
+@reverse(np.compress, wrt="a", linear=True, at=[(MASK[0], X[:3]), (MASK[0], M, 1), (MASK[0], M)])
 def compress(g, y, condition, a, axis=None):
+    return take(g, y, a, np.flatnonzero(condition), axis)
+
+
+@reverse(np.ndarray.compress, linear=True, at=[(X[:3], MASK[0]), (M, MASK[0], 1)])
+def compress_method(g, y, a, condition, axis=None):
     return take(g, y, a, np.flatnonzero(condition), axis)
 
 
@@ -137,7 +162,12 @@ def extract(g, y, condition, arr):
     return np.reshape(scatter(g, np.ravel(arr), np.flatnonzero(condition)), np.shape(arr))
 
 
-@reverse(np.diag, linear=True, alias="maybe", at=[X, generic(3, 3), M, (X, 1), (M, 1), (generic(3, 3), -1), (X, -2)])
+@reverse(
+    np.diag,
+    linear=True,
+    alias="maybe",
+    at=[X, generic(3, 3), M, (X, 1), (M, 1), (generic(3, 3), -1), (X, -2)],
+)
 def diag(g, y, v, k=0):
     if v.ndim == 1:
         return np.diag(g, k)
@@ -149,7 +179,9 @@ def diagflat(g, y, v, k=0):
     return np.reshape(np.diag(g, k), np.shape(v))
 
 
-@reverse(np.diagonal, np.ndarray.diagonal, linear=True, alias="view", at=[M, (M, 1), (T, 0, 1, 2), (T, -1, 0, 2)])
+@reverse(
+    np.diagonal, np.ndarray.diagonal, linear=True, alias="view", at=[M, (M, 1), (T, 0, 1, 2), (T, -1, 0, 2)]
+)
 def diagonal(g, y, a, offset=0, axis1=0, axis2=1):
     return diagonal_scatter(g, a, offset, axis1, axis2)
 
@@ -169,7 +201,7 @@ def triu(g, y, m, k=0):
     return unbroadcast(np.triu(g, k), m)
 
 
-# --- ordering ---------------------------------------------------------------------------------------------------------
+# --- ordering -----------------------------------------------------------------------------------------------
 
 
 @reverse(np.sort, at=[X, M, (M, 0), (M, None), (T, 1)])
@@ -200,11 +232,19 @@ def sort_complex(g, y, a):
 
 @forward(np.sort_complex)
 def sort_complex_forward(a_dot, y, a):
-    return np.take_along_axis(a_dot, np.argsort(a, axis=-1, kind="stable"), -1) + 0j
+    return np.take_along_axis(a_dot, np.argsort(a, axis=-1, kind="stable"), -1) + 0 * y
 
 
-nondifferentiable(np.argsort, np.argpartition, np.lexsort, np.searchsorted, np.digitize, np.nonzero, np.flatnonzero)
-nondifferentiable(np.argwhere, np.ndarray.argsort, np.ndarray.argpartition, np.ndarray.searchsorted, np.ndarray.nonzero)
-nondifferentiable(np.isin, np.intersect1d, np.union1d, np.setdiff1d, np.setxor1d, np.unravel_index, np.ravel_multi_index)
-nondifferentiable(np.diag_indices, np.diag_indices_from, np.tril_indices, np.tril_indices_from, np.triu_indices)
+nondifferentiable(
+    np.argsort, np.argpartition, np.lexsort, np.searchsorted, np.digitize, np.nonzero, np.flatnonzero
+)
+nondifferentiable(
+    np.argwhere, np.ndarray.argsort, np.ndarray.argpartition, np.ndarray.searchsorted, np.ndarray.nonzero
+)
+nondifferentiable(
+    np.isin, np.intersect1d, np.union1d, np.setdiff1d, np.setxor1d, np.unravel_index, np.ravel_multi_index
+)
+nondifferentiable(
+    np.diag_indices, np.diag_indices_from, np.tril_indices, np.tril_indices_from, np.triu_indices
+)
 nondifferentiable(np.triu_indices_from, np.mask_indices)

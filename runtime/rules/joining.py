@@ -1,4 +1,5 @@
-"""Rules for joining, splitting and padding (NumPy manual, "Joining arrays", "Splitting arrays", `numpy.pad`)."""
+"""Rules for joining, splitting and padding (NumPy manual, "Joining arrays", "Splitting arrays",
+`numpy.pad`)."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from srcgrad.runtime.rules.inputs import generic
 from srcgrad.runtime.rules.table import case, forward, reverse
-from srcgrad.runtime.support import split_like, unblock, unpad, unstack
+from srcgrad.runtime.support import split_like, unblock, unbroadcast, unpad, unstack
 
 X = generic(3)
 M = generic(2, 3)
@@ -16,7 +17,9 @@ T = generic(2, 3, 4)
 PAIR = (M, generic(2, 3, seed=1))
 
 
-@reverse(np.concatenate, linear=True, at=[((X, X[:2]),), (PAIR, 1), case(PAIR, axis=-1), (PAIR, None), ((M,), 0)])
+@reverse(
+    np.concatenate, linear=True, at=[((X, X[:2]),), (PAIR, 1), case(PAIR, axis=-1), (PAIR, None), ((M,), 0)]
+)
 def concatenate(g, y, arrays, axis=0):
     return split_like(g, arrays, axis)
 
@@ -48,17 +51,30 @@ def column_stack(g, y, tup):
     return split_like(g, tup, 1, -2)
 
 
-@reverse(np.append, wrt=("arr", "values"), linear=True, at=[(X, 2.5), (X, M), (M, X[None], 0), case(M, M[:, :1], axis=1)])
+@reverse(
+    np.append,
+    wrt=("arr", "values"),
+    linear=True,
+    at=[(X, 2.5), (X, M), (M, X[None], 0), case(M, M[:, :1], axis=1)],
+)
 def append(g, y, arr, values, axis=None):
     return split_like(g, [arr, values], axis)[0], split_like(g, [arr, values], axis)[1]
 
 
-@reverse(np.block, linear=True, at=[([1.0, 2.0],), (((M, M[:, :1]), (generic(1, 4),)),), ((X, X),), (((1.5, X),),)])
+@reverse(
+    np.block, linear=True, at=[((1.0, 2.0),), (((M, M[:, :1]), (generic(1, 4),)),), ((X, X),), (((1.5, X),),)]
+)
 def block(g, y, arrays):
     return unblock(g, arrays)
 
 
-@reverse(np.split, np.array_split, alias="view", linear=True, at=[(generic(4), 2), (generic(5), (2,)), case(M, 3, axis=1)])
+@reverse(
+    np.split,
+    np.array_split,
+    alias="view",
+    linear=True,
+    at=[(generic(4), 2), (generic(5), (2,)), case(M, 3, axis=1)],
+)
 def split(g, y, ary, indices_or_sections, axis=0):
     return np.concatenate(g, axis)
 
@@ -80,7 +96,7 @@ def dsplit(g, y, ary, indices_or_sections):
 
 @reverse(np.unstack, alias="view", linear=True, at=[M, case(M, axis=1), X])
 def unstack_(g, y, x, *, axis=0):
-    return np.stack(g, axis)
+    return unbroadcast(np.stack(g, axis), x)
 
 
 @reverse(

@@ -1,9 +1,9 @@
 """Rules for matrix equations, decompositions and norms, batched (NumPy manual, `numpy.linalg`).
 
-Formulas: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
-differentiation" (2008); S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions" (2010);
-I. Murray, "Differentiation of the Cholesky decomposition" (2016). Cotangents of complex matrices are not conjugated: with
-respect to A they pair with dA through tr(G^T dA).
+Formulas: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode
+algorithmic differentiation" (2008); S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra
+functions" (2010); I. Murray, "Differentiation of the Cholesky decomposition" (2016). Cotangents of complex
+matrices are not conjugated: with respect to A they pair with dA through tr(G^T dA).
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
@@ -35,7 +35,14 @@ def inv_forward(a_dot, y, a):
 @reverse(
     np.linalg.solve,
     wrt=("a", "b"),
-    at=[(A, generic(3)), (A, generic(3, 2)), (B, generic(2, 3, 2)), (B, generic(3)), (A, generic(2, 3, 2)), (C, complexes(3))],
+    at=[
+        (A, generic(3)),
+        (A, generic(3, 2)),
+        (B, generic(2, 3, 2)),
+        (B, generic(3)),
+        (A, generic(2, 3, 2)),
+        (C, complexes(3)),
+    ],
 )
 def solve(g, y, a, b):
     """With b_bar the cotangent of b, that of a is -b_bar y^T."""
@@ -59,6 +66,8 @@ def solve_forward(a_dot, b_dot, y, a, b):
 @reverse(np.linalg.det, at=[A, B, C, SINGULAR, np.zeros((2, 2)), generic(1, 1), generic(4, 4)])
 def det(g, y, a):
     """The matrix of cofactors, which exists for singular matrices too."""
+    if a.ndim == 2:
+        return g * cofactors(a)
     return np.expand_dims(g, (-2, -1)) * cofactors(a)
 
 
@@ -70,9 +79,13 @@ def det_forward(a_dot, y, a):
 @reverse(np.linalg.slogdet, at=[A, B, -A, C])
 def slogdet(g, y, a):
     """The sign is constant for real matrices."""
+    if a.ndim == 2 and np.isrealobj(a):
+        return g[1] * inverse_transposed(a)
     if np.isrealobj(a):
         return np.expand_dims(g[1], (-2, -1)) * inverse_transposed(a)
-    return np.expand_dims(np.real(g[1]) + 1j * np.imag(g[0] * y[0]), (-2, -1)) * inverse_transposed(a)
+    return unbroadcast(
+        np.expand_dims(np.real(g[1]) + 1j * np.imag(g[0] * y[0]), (-2, -1)) * inverse_transposed(a), a
+    )
 
 
 @forward(np.linalg.slogdet)
@@ -97,9 +110,29 @@ T = generic(2, 3, 4)
         complexes(3),
         *[case(M, axis=1), case(M, axis=-1, keepdims=True), case(T, axis=(0, 2)), case(M, keepdims=True)],
         *[(V, 1), (V, 3), (V, np.inf), (V, -np.inf), (V, 2), (V, 0.5), (V, 0), (complexes(3), 3)],
-        *[case(M, 1, axis=0), case(M, np.inf, axis=1, keepdims=True), case(M, 3, axis=1), case(complexes(2, 3), axis=1)],
-        *[(M, "fro"), (M, "nuc"), (M, 1), (M, -1), (M, np.inf), (M, -np.inf), (M, 2), (M, -2), (complexes(2, 3), "nuc")],
-        *[case(T, 2, axis=(0, 2)), case(T, "nuc", axis=(1, 2), keepdims=True), case(T, 1, axis=(-1, 0)), (complexes(2, 3), 2)],
+        *[
+            case(M, 1, axis=0),
+            case(M, np.inf, axis=1, keepdims=True),
+            case(M, 3, axis=1),
+            case(complexes(2, 3), axis=1),
+        ],
+        *[
+            (M, "fro"),
+            (M, "nuc"),
+            (M, 1),
+            (M, -1),
+            (M, np.inf),
+            (M, -np.inf),
+            (M, 2),
+            (M, -2),
+            (complexes(2, 3), "nuc"),
+        ],
+        *[
+            case(T, 2, axis=(0, 2)),
+            case(T, "nuc", axis=(1, 2), keepdims=True),
+            case(T, 1, axis=(-1, 0)),
+            (complexes(2, 3), 2),
+        ],
     ],
 )
 def norm(g, y, x, ord=None, axis=None, keepdims=False):

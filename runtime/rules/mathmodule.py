@@ -1,6 +1,7 @@
 """Rules for the functions of the module `math`, on Python numbers.
 
-They use `math` itself, so that scalar code stays scalar and fast. Formulas: Abramowitz & Stegun, chapters 4, 6 and 7.
+They use `math` itself, so that scalar code stays scalar and fast. Formulas: Abramowitz & Stegun, chapters 4,
+6 and 7.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
@@ -76,7 +77,7 @@ if hasattr(math, "cbrt"):
         return 1 / (3 * y * y) if y else math.inf
 
 
-@elementwise(math.pow, at=[(1.5, 2.0), (-1.5, 3.0), (1.3, 2.7), (0.4, -1.2)])
+@elementwise(math.pow, at=[(1.5, 2.0), (-1.5, 3), (1.3, 2.7), (0.4, -1.2)])
 def power(z, x, y):
     return y * x ** (y - (y != 0)), z * log_or_zero(x)
 
@@ -184,7 +185,7 @@ def fabs(y, x):
 
 @elementwise(math.copysign, at=[(0.7, -1.3), (-0.7, 1.3)])
 def copysign(z, x, y):
-    return math.copysign((x > 0) - (x < 0), y), None
+    return ((x > 0) - (x < 0)) * math.copysign(1.0, y), None
 
 
 @elementwise(math.fmod, at=[(5.5, 2.0), (-5.5, 2.0)])

@@ -1,7 +1,7 @@
 """Rules for the methods and attributes of arrays that differ from the function of the same name.
 
-The first parameter is the array itself. Methods with the signature of a function (`x.sum`, `x.cumsum`, ...) are filed
-together with that function.
+The first parameter is the array itself. Methods with the signature of a function (`x.sum`, `x.cumsum`, ...)
+are filed together with that function.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
@@ -20,7 +20,12 @@ T = generic(2, 3, 4)
 Z = complexes(2, 3)
 
 
-@reverse(np.ndarray.reshape, linear=True, alias="maybe", at=[(M, 6), (M, 3, 2), (M, (3, -1)), case(M, 3, 2, order="F")])
+@reverse(
+    np.ndarray.reshape,
+    linear=True,
+    alias="maybe",
+    at=[(M, 6), (M, 3, 2), (M, (3, -1)), case(M, 3, 2, order="F")],
+)
 def reshape(g, y, x, *shape, order="C"):
     return np.reshape(g, x.shape, order=order)
 
@@ -64,7 +69,7 @@ def copy(g, y, x, order="C"):
 @reverse(np.ndarray.item, linear=True, at=[[1.5], (X, 1), (M, 4), (M, 1, 2), (M, (1, 0))])
 def item(g, y, x, *args):
     if len(args) == 0:
-        return np.reshape(g, x.shape)
+        return unbroadcast(g, x)
     if len(args) == 1 and isinstance(args[0], int):
         return np.reshape(scatter(g, np.ravel(x), args[0]), x.shape)
     return scatter(g, x, args if len(args) > 1 else args[0])
@@ -72,10 +77,10 @@ def item(g, y, x, *args):
 
 @reverse(np.ndarray.tolist, linear=True, at=[X, M])
 def tolist(g, y, x):
-    return np.array(g)
+    return unbroadcast(np.array(g), x)
 
 
-@reverse(np.ndarray.__float__, at=[[1.5], np.array(2.5)], linear=True)
+@reverse(np.ndarray.__float__, at=[np.array(2.5)], linear=True)
 def float_(g, y, x):
     return unbroadcast(g, x)
 

@@ -1,4 +1,5 @@
-"""Rules for Python's operators (module `operator`), together with the NumPy functions that do the same on arrays.
+"""Rules for Python's operators (module `operator`), together with the NumPy functions that do the same on
+arrays.
 
 They serve Python numbers and arrays alike. Formulas: Griewank & Walther, "Evaluating Derivatives", table 2.3.
 """
@@ -45,8 +46,19 @@ def divide(z, x, y):
     operator.pow,
     builtins.pow,
     np.power,
-    np.float_power,
-    at=[(1.5, 2), (-1.5, 3), (X, 2), (P, 0.5), (2.0, X), (P, X), (P, positive(3)), (1.3, 2.7), (X, -1.0), (X, 0)],
+    at=[
+        (1.5, 2),
+        (-1.5, 3),
+        (X, 2),
+        (P, 0.5),
+        (2.0, X),
+        (P, X),
+        (P, positive(3)),
+        (1.3, 2.7),
+        (P, -1.0),
+        (X, 0),
+        (X, -2),
+    ],
 )
 def power(z, x, y):
     """The exponent is lowered only where it is not 0, so that `0 ** 0` gives 0 and not 0 * inf."""
@@ -106,7 +118,9 @@ nondifferentiable(
     *[operator.and_, operator.or_, operator.xor, operator.invert, operator.lshift, operator.rshift],
     *[operator.floordiv, operator.index, operator.countOf, operator.indexOf, operator.length_hint],
 )
-nondifferentiable(builtins.len, builtins.int, builtins.bool, builtins.round, builtins.isinstance, builtins.range)
+nondifferentiable(
+    builtins.len, builtins.int, builtins.bool, builtins.round, builtins.isinstance, builtins.range
+)
 
 
 @elementwise(builtins.float, at=[1.5])

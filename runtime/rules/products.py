@@ -42,7 +42,16 @@ PAIRS = [(X, Y), (M, X), (X, N), (M, N)]
     np.matmul,
     wrt=("a", "b"),
     shape="matmul",
-    at=[*PAIRS, (T, S), (T, S[0]), (M, S[:, :3, :]), (X, T), (T, generic(4)), (T[:, None], S), (complexes(2, 3), complexes(3))],
+    at=[
+        *PAIRS,
+        (T, S),
+        (T, S[0]),
+        (M, S[:, :3, :]),
+        (X, T),
+        (T, generic(4)),
+        (T[:, None], S),
+        (complexes(2, 3), complexes(3)),
+    ],
 )
 def matmul(g, y, a, b):
     if a.ndim == 2 and b.ndim == 2:
@@ -65,7 +74,7 @@ def matmul_forward(a_dot, b_dot, y, a, b):
     np.dot,
     np.ndarray.dot,
     wrt=("a", "b"),
-    at=[*PAIRS, (T, S), (X, T.transpose(0, 2, 1)), (T, generic(4)), (M, 2.0), (M, generic(3, 2)), (T, N.T)],
+    at=[*PAIRS, (T, S), (X, S.transpose(0, 2, 1)), (T, generic(4)), (M, 2.0), (M, generic(3, 2)), (T, N.T)],
 )
 def dot(g, y, a, b):
     if np.ndim(a) == 2 and np.ndim(b) == 2:
@@ -84,7 +93,11 @@ def dot_forward(a_dot, b_dot, y, a, b):
     return np.dot(a_dot, b), np.dot(a, b_dot)
 
 
-@reverse(np.inner, wrt=("a", "b"), at=[(X, Y), (M, X), (X, M), (M, N.T), (T, S.transpose(0, 2, 1)), (M, 2.0), (2.0, M)])
+@reverse(
+    np.inner,
+    wrt=("a", "b"),
+    at=[(X, Y), (M, X), (X, M), (M, N.T), (T, S.transpose(0, 2, 1)), (M, 2.0), (2.0, M)],
+)
 def inner(g, y, a, b):
     if np.ndim(a) == 1 and np.ndim(b) == 1:
         return g * b, g * a
@@ -100,7 +113,10 @@ def inner_forward(a_dot, b_dot, y, a, b):
 def outer(g, y, a, b):
     if np.ndim(a) == 1 and np.ndim(b) == 1:
         return g @ b, a @ g
-    return np.reshape(g @ np.ravel(b), np.shape(a)), np.reshape(np.ravel(a) @ g, np.shape(b))
+    return (
+        unbroadcast(np.reshape(g @ np.ravel(b), np.shape(a)), a),
+        unbroadcast(np.reshape(np.ravel(a) @ g, np.shape(b)), b),
+    )
 
 
 @forward(np.outer)
@@ -118,10 +134,14 @@ def linalg_outer_forward(x1_dot, x2_dot, y, x1, x2):
     return np.outer(x1_dot, x2), np.outer(x1, x2_dot)
 
 
-@reverse(np.vdot, wrt=("a", "b"), at=[(X, Y), (M, generic(2, 3, seed=1)), (complexes(3), complexes(3, seed=1))])
+@reverse(
+    np.vdot, wrt=("a", "b"), at=[(X, Y), (M, generic(2, 3, seed=1)), (complexes(3), complexes(3, seed=1))]
+)
 def vdot(g, y, a, b):
     """The first argument is conjugated in the product."""
-    return unbroadcast(np.conj(g * np.reshape(b, np.shape(a))), a), unbroadcast(g * np.conj(np.reshape(a, np.shape(b))), b)
+    return unbroadcast(np.conj(g * np.reshape(b, np.shape(a))), a), unbroadcast(
+        g * np.conj(np.reshape(a, np.shape(b))), b
+    )
 
 
 @forward(np.vdot)
@@ -129,10 +149,16 @@ def vdot_forward(a_dot, b_dot, y, a, b):
     return np.vdot(a_dot, b), np.vdot(a, b_dot)
 
 
-@reverse(np.vecdot, wrt=("x1", "x2"), at=[(X, Y), (M, X), (T, generic(2, 3, 4, seed=1)), (complexes(3), complexes(3, seed=1))])
+@reverse(
+    np.vecdot,
+    wrt=("x1", "x2"),
+    at=[(X, Y), (M, X), (T, generic(2, 3, 4, seed=1)), (complexes(3), complexes(3, seed=1))],
+)
 def vecdot(g, y, x1, x2):
     """The first argument is conjugated in the product."""
-    return unbroadcast(np.conj(np.expand_dims(g, -1) * x2), x1), unbroadcast(np.expand_dims(g, -1) * np.conj(x1), x2)
+    return unbroadcast(np.conj(np.expand_dims(g, -1) * x2), x1), unbroadcast(
+        np.expand_dims(g, -1) * np.conj(x1), x2
+    )
 
 
 @forward(np.vecdot)
@@ -209,7 +235,12 @@ def kron_forward(a_dot, b_dot, y, a, b):
     return np.kron(a_dot, b), np.kron(a, b_dot)
 
 
-@reverse(np.trace, np.ndarray.trace, linear=True, at=[M, generic(3, 3), (generic(3, 3), 1), (T, 0, 1, 2), (T, -1, 2, 0)])
+@reverse(
+    np.trace,
+    np.ndarray.trace,
+    linear=True,
+    at=[M, generic(3, 3), (generic(3, 3), 1), (T, 0, 1, 2), (T, -1, 2, 0)],
+)
 def trace(g, y, a, offset=0, axis1=0, axis2=1):
     return diagonal_scatter(np.expand_dims(g, -1), a, offset, axis1, axis2)
 
@@ -222,7 +253,13 @@ def linalg_trace(g, y, x, *, offset=0):
 @reverse(
     np.cross,
     wrt=("a", "b"),
-    at=[(X, Y), (M, X), (N, generic(3, 4)[:, ::-1], 0, 0, 0), case(N, generic(3, 4, seed=2), axis=0), (N, generic(4, 3), 0, 1)],
+    at=[
+        (X, Y),
+        (M, X),
+        (N, generic(3, 4)[:, ::-1], 0, 0, 0),
+        case(N, generic(3, 4, seed=2), axis=0),
+        (N, generic(4, 3), 0, 1),
+    ],
 )
 def cross(g, y, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     if axis is not None:

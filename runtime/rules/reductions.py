@@ -1,4 +1,5 @@
-"""Rules for reductions (NumPy manual, "Sums, products, differences", "Averages and variances", "Extrema finding")."""
+"""Rules for reductions (NumPy manual, "Sums, products, differences", "Averages and variances", "Extrema
+finding")."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -10,7 +11,18 @@ import numpy as np
 
 from srcgrad.runtime.rules.inputs import complexes, generic
 from srcgrad.runtime.rules.table import case, forward, nondifferentiable, reverse
-from srcgrad.runtime.support import count, deviation, expand, like_nested, others, ratio, shares, spread, ties, unbroadcast
+from srcgrad.runtime.support import (
+    count,
+    deviation,
+    expand,
+    like_nested,
+    others,
+    ratio,
+    shares,
+    spread,
+    ties,
+    unbroadcast,
+)
 
 X = generic(2, 3)
 T = generic(2, 3, 2)
@@ -34,7 +46,10 @@ MASKED = [case(X, axis=0, where=MASK), case(X, where=MASK), case(X, axis=1, wher
 
 
 @reverse(
-    np.sum, np.ndarray.sum, shape="reduction", at=[*AXES, *MASKED, case(X, initial=2.0), Z, case(X, dtype=np.float64)]
+    np.sum,
+    np.ndarray.sum,
+    shape="reduction",
+    at=[*AXES, *MASKED, case(X, initial=2.0), Z, case(X, dtype=np.float64)],
 )
 def sum_(g, y, a, axis=None, dtype=None, *, keepdims=False, initial=0, where=True):
     if where is True and axis is None:
@@ -67,7 +82,15 @@ def mean_forward(a_dot, y, a, axis=None, dtype=None, *, keepdims=False, where=Tr
     return np.mean(a_dot, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
 
 
-VARIANCES = [*AXES, *MASKED, case(X, ddof=1), case(X, axis=0, ddof=0.5), Z, case(Z, axis=1), case(X, correction=1)]
+VARIANCES = [
+    *AXES,
+    *MASKED,
+    case(X, ddof=1),
+    case(X, axis=0, ddof=0.5),
+    Z,
+    case(Z, axis=1),
+    case(X, correction=1),
+]
 
 
 @reverse(np.var, np.ndarray.var, shape="reduction", at=VARIANCES)
@@ -87,7 +110,9 @@ def var(g, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, c
 
 @forward(np.var)
 def var_forward(a_dot, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
-    product = np.real(a_dot * np.conj(deviation(a, axis, where))) * where / count(a, axis, where, ddof + correction)
+    product = (
+        np.real(a_dot * np.conj(deviation(a, axis, where))) * where / count(a, axis, where, ddof + correction)
+    )
     return 2 * np.sum(product, axis=axis, keepdims=keepdims)
 
 
@@ -95,7 +120,9 @@ def var_forward(a_dot, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, w
 def std(g, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
     """Where all elements are equal the derivative is taken as 0."""
     if where is True and np.isrealobj(a):
-        return expand(ratio(g, y * count(a, axis, True, ddof + correction)), a, axis, keepdims) * deviation(a, axis)
+        return expand(ratio(g, y * count(a, axis, True, ddof + correction)), a, axis, keepdims) * deviation(
+            a, axis
+        )
     return (
         expand(ratio(np.real(g), y), a, axis, keepdims)
         * np.conj(deviation(a, axis, where))
@@ -106,11 +133,15 @@ def std(g, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, c
 
 @forward(np.std)
 def std_forward(a_dot, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
-    product = np.real(a_dot * np.conj(deviation(a, axis, where))) * where / count(a, axis, where, ddof + correction)
+    product = (
+        np.real(a_dot * np.conj(deviation(a, axis, where))) * where / count(a, axis, where, ddof + correction)
+    )
     return ratio(np.sum(product, axis=axis, keepdims=keepdims), y)
 
 
-@reverse(np.prod, np.ndarray.prod, shape="reduction", at=[*AXES, *MASKED, Z, case(X, initial=2.0), [0.0, 2.0, 3.0]])
+@reverse(
+    np.prod, np.ndarray.prod, shape="reduction", at=[*AXES, *MASKED, Z, case(X, initial=2.0), [0.0, 2.0, 3.0]]
+)
 def prod(g, y, a, axis=None, dtype=None, *, keepdims=False, initial=1, where=True):
     if where is True:
         return expand(g * initial, a, axis, keepdims) * others(a, axis)
@@ -136,7 +167,9 @@ def max_forward(a_dot, y, a, axis=None, *, keepdims=False, initial=None, where=T
     return np.sum(a_dot * ties(y, a, axis, keepdims, where), axis=axis, keepdims=keepdims)
 
 
-@reverse(np.min, np.amin, np.ndarray.min, shape="reduction", at=[*AXES, case(X, axis=0, initial=9.0, where=MASK)])
+@reverse(
+    np.min, np.amin, np.ndarray.min, shape="reduction", at=[*AXES, case(X, axis=0, initial=9.0, where=MASK)]
+)
 def min_(g, y, a, axis=None, *, keepdims=False, initial=None, where=True):
     """Elements that tie share evenly."""
     return expand(g, a, axis, keepdims) * ties(y, a, axis, keepdims, where)
@@ -163,7 +196,7 @@ def ptp_forward(a_dot, y, a, axis=None, *, keepdims=False):
     return np.sum(a_dot * (top - bottom), axis=axis, keepdims=keepdims)
 
 
-# --- sums that skip nan -----------------------------------------------------------------------------------------------
+# --- sums that skip nan -------------------------------------------------------------------------------------
 
 HOLES = np.array([[1.0, np.nan, -0.5], [2.0, 0.3, np.nan]])
 SKIPPING = [*AXES[:-2], HOLES, case(HOLES, axis=0), case(HOLES, axis=1, keepdims=True)]
@@ -258,19 +291,27 @@ def nanextremum_forward(a_dot, y, a, axis=None, *, keepdims=False, initial=None,
 
 @reverse(np.nanprod, shape="reduction", at=SKIPPING)
 def nanprod(g, y, a, axis=None, dtype=None, *, keepdims=False, initial=1, where=True):
-    return expand(g * initial, a, axis, keepdims) * others(a, axis, ~np.isnan(a) & where) * (~np.isnan(a) & where)
+    return (
+        expand(g * initial, a, axis, keepdims)
+        * others(a, axis, ~np.isnan(a) & where)
+        * (~np.isnan(a) & where)
+    )
 
 
 @forward(np.nanprod)
 def nanprod_forward(a_dot, y, a, axis=None, dtype=None, *, keepdims=False, initial=1, where=True):
     kept = ~np.isnan(a) & where
-    return initial * np.sum(np.where(kept, a_dot, 0) * others(a, axis, kept) * kept, axis=axis, keepdims=keepdims)
+    return initial * np.sum(
+        np.where(kept, a_dot, 0) * others(a, axis, kept) * kept, axis=axis, keepdims=keepdims
+    )
 
 
-# --- Python's own -----------------------------------------------------------------------------------------------------
+# --- Python's own -------------------------------------------------------------------------------------------
 
 
-@reverse(builtins.sum, wrt=("iterable", "start"), at=[((1.0, 2.0, -0.5),), ([1.0, 2.0], 0.5), X, ((X, X), 1.0)])
+@reverse(
+    builtins.sum, wrt=("iterable", "start"), at=[((1.0, 2.0, -0.5),), ([1.0, 2.0], 0.5), X, ((X, X), 1.0)]
+)
 def builtin_sum(g, y, iterable, start=0):
     return spread(g, iterable), unbroadcast(g, start)
 
@@ -280,10 +321,16 @@ def builtin_sum_forward(iterable_dot, start_dot, y, iterable, start=0):
     return builtins.sum(iterable_dot), start_dot
 
 
-@reverse(builtins.max, builtins.min, wrt="args", at=[(1.0, 2.0), (1.0, 3.0, -0.5), ((1.0, 2.0, -0.5),), generic(4)])
+@reverse(
+    builtins.max, builtins.min, wrt="args", at=[(1.0, 2.0), (1.0, 3.0, -0.5), ((1.0, 2.0, -0.5),), generic(4)]
+)
 def builtin_extremum(g, y, *args):
     """Arguments that tie share evenly."""
-    return [g * share for share in shares(y, args)] if len(args) > 1 else [like_nested(g * shares(y, args[0]), args[0])]
+    return (
+        [g * share for share in shares(y, args)]
+        if len(args) > 1
+        else [like_nested(g * shares(y, args[0]), args[0])]
+    )
 
 
 @forward(builtins.max)

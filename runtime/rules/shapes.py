@@ -15,7 +15,12 @@ M = generic(2, 3)
 T = generic(2, 3, 4)
 
 
-@reverse(np.reshape, linear=True, alias="maybe", at=[(M, 6), (M, (3, 2)), (M, (-1,)), case(M, (3, 2), order="F"), (1.5, 1)])
+@reverse(
+    np.reshape,
+    linear=True,
+    alias="maybe",
+    at=[(M, 6), (M, (3, 2)), (M, (-1,)), case(M, (3, 2), order="F"), (1.5, 1)],
+)
 def reshape(g, y, a, shape, order="C", *, copy=None):
     return np.reshape(g, np.shape(a), order=order)
 
@@ -32,7 +37,9 @@ def flatten(g, y, a, order="C"):
     return np.reshape(g, a.shape, order=order)
 
 
-@reverse(np.transpose, np.permute_dims, linear=True, alias="maybe", at=[X, M, T, (T, (1, 2, 0)), (T, (0, -1, 1))])
+@reverse(
+    np.transpose, np.permute_dims, linear=True, alias="maybe", at=[X, M, T, (T, (1, 2, 0)), (T, (0, -1, 1))]
+)
 def transpose(g, y, a, axes=None):
     if axes is None:
         return np.transpose(g)
@@ -70,12 +77,25 @@ def squeeze(g, y, a, axis=None):
     return np.reshape(g, np.shape(a))
 
 
-@reverse(np.atleast_1d, np.atleast_2d, np.atleast_3d, wrt="arys", linear=True, alias="maybe", at=[1.5, X, M, T, (1.5, M)])
+@reverse(
+    np.atleast_1d,
+    np.atleast_2d,
+    np.atleast_3d,
+    wrt="arys",
+    linear=True,
+    alias="maybe",
+    at=[1.5, X, M, T, (1.5, M)],
+)
 def atleast(g, y, *arys):
     return [np.reshape(part, np.shape(a)) for part, a in zip(g if len(arys) > 1 else [g], arys, strict=True)]
 
 
-@reverse(np.broadcast_to, linear=True, alias="view", at=[(X, (2, 3)), (M, (2, 3)), (1.5, (2, 2)), (M[:, :1], (2, 3))])
+@reverse(
+    np.broadcast_to,
+    linear=True,
+    alias="view",
+    at=[(X, (2, 3)), (M, (2, 3)), (1.5, (2, 2)), (M[:, :1], (2, 3))],
+)
 def broadcast_to(g, y, array, shape):
     return unbroadcast(g, array)
 
@@ -85,9 +105,17 @@ def broadcast_arrays(g, y, *args):
     return [unbroadcast(part, a) for part, a in zip(g, args, strict=True)]
 
 
-@reverse(np.meshgrid, wrt="xi", linear=True, at=[(X, generic(2)), case(X, generic(2), indexing="ij"), (X, generic(2), X)])
+@reverse(
+    np.meshgrid,
+    wrt="xi",
+    linear=True,
+    at=[(X, generic(2)), case(X, generic(2), indexing="ij"), (X, generic(2), X)],
+)
 def meshgrid(g, y, *xi, indexing="xy"):
-    return [grid_sum(g[i], i if indexing == "ij" or i > 1 or len(xi) == 1 else 1 - i, xi[i]) for i in range(len(xi))]
+    return [
+        grid_sum(g[i], i if indexing == "ij" or i > 1 or len(xi) == 1 else 1 - i, xi[i])
+        for i in range(len(xi))
+    ]
 
 
 @reverse(np.flip, linear=True, alias="view", at=[M, (M, 0), (T, (0, -1))])
@@ -115,7 +143,12 @@ def roll(g, y, a, shift, axis=None):
     return np.roll(g, np.negative(shift), axis)
 
 
-@reverse(np.repeat, np.ndarray.repeat, linear=True, at=[(X, 2), (M, 2, 1), (M, 3), (X, np.array([1, 0, 2])), (M, np.array([2, 1]), 0)])
+@reverse(
+    np.repeat,
+    np.ndarray.repeat,
+    linear=True,
+    at=[(X, 2), (M, 2, 1), (M, 3), (X, np.array([1, 0, 2])), (M, np.array([2, 1]), 0)],
+)
 def repeat(g, y, a, repeats, axis=None):
     return unrepeat(g, a, repeats, axis)
 

@@ -1,4 +1,5 @@
-"""Rules for the support functions, so that derivatives can be differentiated again without looking into them."""
+"""Rules for the support functions, so that derivatives can be differentiated again without looking into
+them."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 

@@ -3,9 +3,10 @@
 A rule is an ordinary Python function, filed under the function(s) it differentiates. The compiler inlines its
 expressions, the eager Tensor calls it.
 
-**Elementwise functions** give partial derivatives, which serve forward and reverse mode alike. The rule receives the
-result first and then the arguments, and returns one partial, or a tuple with one entry per argument (`None`: no
-derivative with respect to that argument). Broadcasting is undone by whoever uses the rule, never in it.
+**Elementwise functions** give partial derivatives, which serve forward and reverse mode alike. The rule
+receives the result first and then the arguments, and returns one partial, or a tuple with one entry per
+argument (`None`: no derivative with respect to that argument). Broadcasting is undone by whoever uses the
+rule, never in it.
 
     @elementwise(np.tanh, at=[0.0, 0.7, -3.0])
     def tanh(y, x):
@@ -15,11 +16,12 @@ derivative with respect to that argument). Broadcasting is undone by whoever use
     def multiply(z, x, y):
         return y, x
 
-**Every other function** gives a reverse rule. It receives the cotangent `g` of the result, the result `y`, and then the
-function's own parameters under their own names and defaults (options that nobody asks for may be left out: a call that
-uses one is refused). It returns one cotangent for each parameter named in `wrt` (default: the first), as a tuple when
-`wrt` is a tuple; the cotangent of a sequence parameter (also of `*args`) is a list. A result that is a tuple or list
-has a tuple or list of cotangents, with zeros for what is not used. A cotangent has exactly its argument's shape.
+**Every other function** gives a reverse rule. It receives the cotangent `g` of the result, the result `y`,
+and then the function's own parameters under their own names and defaults (options that nobody asks for may be
+left out: a call that uses one is refused). It returns one cotangent for each parameter named in `wrt`
+(default: the first), as a tuple when `wrt` is a tuple; the cotangent of a sequence parameter (also of
+`*args`) is a list. A result that is a tuple or list has a tuple or list of cotangents, with zeros for what is
+not used. A cotangent has exactly its argument's shape.
 
     @reverse(np.matmul, wrt=("a", "b"), at=[(A, B)])
     def matmul(g, y, a, b):
@@ -27,27 +29,27 @@ has a tuple or list of cotangents, with zeros for what is not used. A cotangent 
             return np.outer(g, b), a.T @ g
         return matmul_left(g, a, b), matmul_right(g, a, b)
 
-A forward rule receives the tangent of each `wrt` parameter first (in that order), then the result, then the parameters,
-and returns one contribution to the result's tangent for each `wrt` parameter, each depending only on its own tangent.
-A function that is linear in its `wrt` parameters jointly says `linear=True` and needs none: its tangent is the function
-itself applied to the tangents.
+A forward rule receives the tangent of each `wrt` parameter first (in that order), then the result, then the
+parameters, and returns one contribution to the result's tangent for each `wrt` parameter, each depending only
+on its own tangent. A function that is linear in its `wrt` parameters jointly says `linear=True` and needs
+none: its tangent is the function itself applied to the tangents.
 
     @forward(np.matmul)
     def matmul_forward(a_dot, b_dot, y, a, b):
         return a_dot @ b, a @ b_dot
 
-**Functions without derivative** (`np.floor`, `np.argmax`, comparisons, constructors of constants) are filed with
-`nondifferentiable`.
+**Functions without derivative** (`np.floor`, `np.argmax`, comparisons, constructors of constants) are filed
+with `nondifferentiable`.
 
-How rules are read by the compiler: the body may be a chain of `if test: return expression` that ends in a `return`.
-Tests on `p.ndim`, `p is None`, `isinstance(p, ...)`, or constants are decided at compile time when the facts decide them.
-If one `return` remains, its expression is inlined, and only the entries of active parameters; otherwise the rule is
-called. What a rule's expression does not mention is not saved, so use `y` where it is cheaper than recomputing. Rules and
-the helpers that they call must themselves be differentiable: no in-place writes to arguments, no data-dependent dtype
-tricks, names of plain module-level functions.
+How rules are read by the compiler: the body may be a chain of `if test: return expression` that ends in a
+`return`. Tests on `p.ndim`, `p is None`, `isinstance(p, ...)`, or constants are decided at compile time when
+the facts decide them. If one `return` remains, its expression is inlined, and only the entries of active
+parameters; otherwise the rule is called. What a rule's expression does not mention is not saved, so use `y`
+where it is cheaper than recomputing. Rules and the helpers that they call must themselves be differentiable:
+no in-place writes to arguments, no data-dependent dtype tricks, names of plain module-level functions.
 
-`at` lists the inputs on which the rule is tested: an entry is one argument, or a tuple of arguments, or `case(...)` when
-there are keyword arguments. Lists are turned into float64 arrays by the test.
+`at` lists the inputs on which the rule is tested: an entry is one argument, or a tuple of arguments, or
+`case(...)` when there are keyword arguments. Lists are turned into float64 arrays by the test.
 """
 
 from __future__ import annotations
@@ -83,12 +85,13 @@ def case(*args: Any, **kwargs: Any) -> Case:
 class Rule:
     """The derivative of one function (or of several that share it).
 
-    `parameters` are the primal's parameters as the rule names them, `wrt` those that have a derivative. For an
-    elementwise rule `partials` holds the rule; for others `reverse` and `forward`. `alias` tells whether the result may
-    share memory with the first argument; `shape` names how the result's shape follows from the arguments' shapes
-    ("broadcast", "same": as the first argument, "scalar", "reduction": by `axis` and `keepdims`, "matmul", or None:
-    unknown). `real` marks an elementwise function whose result is real for complex arguments too (`np.abs`): its tangent
-    is the real part of partial times tangent, its cotangent the real part of what arrives times the partial.
+    `parameters` are the primal's parameters as the rule names them, `wrt` those that have a derivative. For
+    an elementwise rule `partials` holds the rule; for others `reverse` and `forward`. `alias` tells whether
+    the result may share memory with the first argument; `shape` names how the result's shape follows from the
+    arguments' shapes ("broadcast", "same": as the first argument, "scalar", "reduction": by `axis` and
+    `keepdims`, "matmul", or None: unknown). `real` marks an elementwise function whose result is real for
+    complex arguments too (`np.abs`): its tangent is the real part of partial times tangent, its cotangent the
+    real part of what arrives times the partial.
     """
 
     name: str
@@ -119,7 +122,8 @@ _LAZY: dict[str, list[str]] = {"scipy": []}
 
 
 def find(function: Any) -> Rule | None:
-    """The rule filed under `function` (a function, ufunc, operator, or method descriptor such as `np.ndarray.sum`).
+    """The rule filed under `function` (a function, ufunc, operator, or method descriptor such as
+    `np.ndarray.sum`).
 
     >>> import numpy as np
     >>> import srcgrad.runtime.rules
@@ -183,7 +187,16 @@ def elementwise(
     def file(rule: Function) -> Function:
         parameters = tuple(inspect.signature(rule).parameters.values())[1:]
         wrt = tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
-        made = Rule(rule.__name__, _distinct(functions), parameters, wrt, partials=rule, alias=alias, shape="broadcast", at=_cases(at))
+        made = Rule(
+            rule.__name__,
+            _distinct(functions),
+            parameters,
+            wrt,
+            partials=rule,
+            alias=alias,
+            shape="broadcast",
+            at=_cases(at),
+        )
         made.real = real
         _file(made, functions)
         return rule
@@ -205,7 +218,15 @@ def reverse(
         parameters = tuple(inspect.signature(rule).parameters.values())[2:]
         names = (parameters[0].name,) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
         made = Rule(
-            rule.__name__, _distinct(functions), parameters, names, reverse=rule, linear=linear, alias=alias, shape=shape, at=_cases(at)
+            rule.__name__,
+            _distinct(functions),
+            parameters,
+            names,
+            reverse=rule,
+            linear=linear,
+            alias=alias,
+            shape=shape,
+            at=_cases(at),
         )
         _file(made, functions)
         return rule
@@ -214,7 +235,7 @@ def reverse(
 
 
 def forward(*functions: Function) -> Callable[[Function], Function]:
-    """Decorator: add the forward rule to the rules of `functions`, which must have been filed by `reverse`."""
+    """Decorator: add the forward rule of `functions`, which `reverse` must have filed before."""
 
     def file(rule: Function) -> Function:
         for function in functions:
@@ -224,7 +245,7 @@ def forward(*functions: Function) -> Callable[[Function], Function]:
     return file
 
 
-def nondifferentiable(*functions: Function, alias: Alias = "fresh", shape: str | None = None) -> None:
+def nondifferentiable(*functions: Any, alias: Alias = "fresh", shape: str | None = None) -> None:
     """File functions whose result carries no derivative."""
     for function in functions:
         name = getattr(function, "__name__", str(function))

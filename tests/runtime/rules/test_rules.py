@@ -27,9 +27,23 @@ def prepared(value: Any) -> Any:
     return value
 
 
+def listed(tree: Any) -> Any:
+    return [listed(part) for part in tree] if isinstance(tree, (list, tuple)) else tree
+
+
+def is_method(function: Any) -> bool:
+    return type(function) in (
+        types.MethodDescriptorType,
+        types.GetSetDescriptorType,
+        types.WrapperDescriptorType,
+    )
+
+
 def call(function: Any, *args: Any, **kwargs: Any) -> Any:
     if isinstance(function, (types.GetSetDescriptorType, types.MemberDescriptorType, property)):
         return function.__get__(args[0])
+    if is_method(function):
+        args = (np.asarray(args[0]), *args[1:])
     return function(*args, **kwargs)
 
 
@@ -89,6 +103,8 @@ class Bound:
     def __init__(self, rule: Rule, function: Any, case: Case) -> None:
         self.rule, self.function = rule, function
         self.args = tuple(prepared(a) for a in case.args)
+        if function is np.block:
+            self.args = (listed(self.args[0]),)
         self.kwargs = {k: prepared(v) for k, v in case.kwargs.items()}
         bound = inspect.Signature(list(rule.parameters)).bind(*self.args, **self.kwargs)
         given = bound.arguments
@@ -137,7 +153,9 @@ class Bound:
             found = found if isinstance(found, tuple) else (found,)
             if self.rule.real:
                 g = np.real(g)
-            found = tuple(None if p is None else unbroadcast(g * p, x) for p, x in zip(found, args, strict=False))
+            found = tuple(
+                None if p is None else unbroadcast(g * p, x) for p, x in zip(found, args, strict=False)
+            )
         else:
             assert self.rule.reverse is not None
             found = self.rule.reverse(g, y, *args, **kwargs)
@@ -153,7 +171,9 @@ class Bound:
             partials = rule.partials(y, *args, **kwargs)
             partials = partials if isinstance(partials, tuple) else (partials,)
             terms = [
-                p * tangents[k] for k, p in zip(rule.wrt, partials, strict=False) if k in tangents and p is not None
+                p * tangents[k]
+                for k, p in zip(rule.wrt, partials, strict=False)
+                if k in tangents and p is not None
             ]
             total = sum(terms)
             return np.real(total) if rule.real else total
@@ -161,7 +181,10 @@ class Bound:
             zeros = {k: mapped(lambda x: x * 0, v) for k, v in self.active.items()}
             return self.value({**zeros, **tangents})
         assert rule.forward is not None, "a function that is not linear needs a forward rule"
-        full = [tangents.get(k, mapped(lambda x: x * 0, self.active[k]) if k in self.active else None) for k in rule.wrt]
+        full = [
+            tangents.get(k, mapped(lambda x: x * 0, self.active[k]) if k in self.active else 0.0)
+            for k in rule.wrt
+        ]
         found = rule.forward(*full, y, *args, **kwargs)
         if len(rule.wrt) == 1:
             return found
@@ -170,6 +193,12 @@ class Bound:
         for term in terms[1:]:
             total = mapped(lambda a, b: a + b, total, term)
         return total
+
+
+def precision(value: Any) -> float:
+    """The rounding unit of a result that is less precise than double, else 0."""
+    dtype = np.result_type(value) if inexact(value) else np.dtype(np.float64)
+    return float(np.finfo(dtype).eps) if np.finfo(dtype).eps > 1e-15 else 0.0
 
 
 def close(got: float, want: float, scale: float, tolerance: float, what: str) -> None:
@@ -183,6 +212,11 @@ def cases() -> Iterator[Any]:
             continue
         for function in rule.functions:
             for i, case in enumerate(rule.at):
+                first = case.args[0] if case.args else None
+                if is_method(function) and isinstance(first, float):
+                    continue  # the case is for the function that shares the rule
+                if is_method(function) and "correction" in case.kwargs:
+                    continue
                 name = getattr(function, "__qualname__", getattr(function, "__name__", str(function)))
                 yield pytest.param(rule, function, case, id=f"{rule.name}-{name}-{i}")
 
@@ -207,22 +241,37 @@ def test_rule(rule: Rule, function: Any, case: Case) -> None:
     for name, x in bound.active.items():
         v = mapped(random.like, x)
         want = bound.difference({name: v})
-        scale = max([float(np.max(np.abs(w), initial=0, where=np.isfinite(w))) for w in leaves(want)] or [0.0])
+        scale = max(
+            [float(np.max(np.abs(w), initial=0, where=np.isfinite(w))) for w in leaves(want)] or [0.0]
+        )
         cotangent = cotangents[name]
-        assert cotangent is not None, f"no cotangent for {name}"
+        tolerance = max(1e-7, 50 * max(precision(part) for part in leaves(y)) / STEP)
+        if cotangent is None:
+            assert scale < 1e-9, f"no cotangent for {name}"
+            continue
         for part, leaf in zip(leaves(cotangent), leaves(x), strict=True):
-            assert np.shape(part) == np.shape(leaf), f"{name}: shape {np.shape(part)}, expected {np.shape(leaf)}"
+            assert np.shape(part) == np.shape(leaf), (
+                f"{name}: shape {np.shape(part)}, expected {np.shape(leaf)}"
+            )
         if isinstance(x, (list, tuple)):
             assert isinstance(cotangent, list)
         pairing = paired(g, want)
-        close(paired(cotangent, v), pairing, scale, 1e-7, f"reverse, {name}")
+        close(paired(cotangent, v), pairing, scale, tolerance, f"reverse, {name}")
         tangent = bound.tangent(y, {name: v})
         for got, expected in zip(leaves(tangent), leaves(want), strict=True):
             if inexact(expected):
                 got = np.broadcast_to(got, np.shape(expected))
                 error = np.where(np.isfinite(expected), got - expected, 0)
-                assert np.all(np.abs(error) <= 1e-7 * (1 + scale)), f"forward, {name}: {got}, expected {expected}"
-        close(paired(g, tangent), paired(cotangent, v), scale, 1e-9, f"forward against reverse, {name}")
+                assert np.all(np.abs(error) <= tolerance * (1 + scale)), (
+                    f"forward, {name}: {got}, expected {expected}"
+                )
+        close(
+            paired(g, tangent),
+            paired(cotangent, v),
+            scale,
+            tolerance / 100,
+            f"forward against reverse, {name}",
+        )
     for before, after in zip(leaves([kept, g_kept]), leaves([list(bound.active.values()), g]), strict=True):
         assert np.array_equal(before, after, equal_nan=True), "an argument was changed"
 
@@ -240,17 +289,31 @@ def single(value: Any) -> Any:
 def test_float32(rule: Rule, function: Any, case: Case) -> None:
     bound = Bound(rule, function, case)
     values = {k: single(v) for k, v in bound.active.items()}
-    bound.args, bound.kwargs = (single(prepared(a)) for a in case.args), {k: single(v) for k, v in bound.kwargs.items()}
-    bound.args = tuple(bound.args)
+    bound.args, bound.kwargs = single(bound.args), {k: single(v) for k, v in bound.kwargs.items()}
     bound.active = values
     y = bound.value({})
     random = Random(1)
     g = mapped(random.like, y)
     cotangents = bound.cotangents(g, y, {})
     double = Bound(rule, function, case)
-    exact = double.cotangents(mapped(lambda p: np.asarray(p, np.complex128 if np.iscomplexobj(p) else np.float64) if isinstance(p, np.ndarray) else p, g), double.value({}), {})
+    exact = double.cotangents(
+        mapped(
+            lambda p: (
+                np.asarray(p, np.complex128 if np.iscomplexobj(p) else np.float64)
+                if isinstance(p, np.ndarray)
+                else p
+            ),
+            g,
+        ),
+        double.value({}),
+        {},
+    )
     for name, x in values.items():
-        for part, leaf, reference in zip(leaves(cotangents[name]), leaves(x), leaves(exact[name]), strict=True):
+        if cotangents[name] is None:
+            continue
+        for part, leaf, reference in zip(
+            leaves(cotangents[name]), leaves(x), leaves(exact[name]), strict=True
+        ):
             if isinstance(leaf, np.ndarray):
                 assert part.dtype == leaf.dtype, f"{name}: {part.dtype} for {leaf.dtype}"
             size = 1 + np.max(np.abs(reference), initial=0)
