@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -946,6 +947,38 @@ def _oriented_svd(a: Array) -> tuple[Array, Array, Array, Array]:
 
 
 @_observable
+def adjoint(a: Array) -> Array:
+    """The conjugate transpose of the last two axes."""
+    return np.conj(np.swapaxes(a, -1, -2)) if np.iscomplexobj(a) else np.swapaxes(a, -1, -2)
+
+
+@_observable
+def hermitian(a: Array) -> Array:
+    """The Hermitian part of `a` (for real matrices, the symmetric part)."""
+    return (a + adjoint(a)) / 2
+
+
+@_observable
+def gaps(w: Array) -> Array:
+    """The matrix of 1 / (w[j] - w[i]), and 0 where the two are equal.
+
+    >>> gaps(np.array([1.0, 3.0]))
+    array([[ 0. ,  0.5],
+           [-0.5,  0. ]])
+    """
+    return ratio(np.ones_like(w[..., :1, None]), np.expand_dims(w, -2) - np.expand_dims(w, -1))
+
+
+@_observable
+def solve_lower(a: Array, b: Array, adjoint_: bool = False) -> Array:
+    """The solution of `a x = b` for a lower triangular `a`, or of `a^H x = b`."""
+    if type(a) is np.ndarray and a.ndim == 2 and a.dtype == b.dtype and "scipy.linalg" in sys.modules:
+        solve: Any = sys.modules["scipy.linalg"].solve_triangular
+        return solve(a, b, trans="C" if adjoint_ else "N", lower=True, check_finite=False)
+    return np.linalg.solve(adjoint(a) if adjoint_ else a, b)
+
+
+@_observable
 def norm_slope(y: Array, x: Array, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """The derivative of `y = np.linalg.norm(x, ord, axis, keepdims)`: 0 where `y` is 0, ties share."""
     if not keepdims:
@@ -956,6 +989,14 @@ def norm_slope(y: Array, x: Array, ord: Any = None, axis: Axis = None, keepdims:
         axis = (0, 1)
     if axis is not None and not isinstance(axis, int) and len(axis) == 2:
         return _matrix_norm_slope(y, x, ord, axis)
+    return vector_norm_slope(y, x, ord, axis, True)
+
+
+@_observable
+def vector_norm_slope(y: Array, x: Array, ord: Any = 2, axis: Axis = None, keepdims: bool = False) -> Array:
+    """The derivative of `y = np.linalg.vector_norm(x, ord=ord, axis=axis)`: 0 where `y` is 0, ties share."""
+    if not keepdims:
+        y = np.reshape(y, (1,) * np.ndim(x)) if axis is None else np.expand_dims(y, axis)
     sign = np.conj(np.sign(x))
     size = np.abs(x)
     if ord in (math.inf, -math.inf):

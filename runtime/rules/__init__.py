@@ -8,6 +8,7 @@ from __future__ import annotations
 from srcgrad.runtime.rules import (
     creation,
     cumulative,
+    decompositions,
     elementwise,
     indexing,
     joining,
@@ -19,11 +20,13 @@ from srcgrad.runtime.rules import (
     reductions,
     shapes,
     supports,
+    ufuncmethods,
 )
 
 __all__ = [
     "creation",
     "cumulative",
+    "decompositions",
     "elementwise",
     "indexing",
     "joining",
@@ -35,4 +38,5 @@ __all__ = [
     "reductions",
     "shapes",
     "supports",
+    "ufuncmethods",
 ]

@@ -40,6 +40,7 @@ PAIRS = [(X, Y), (M, X), (X, N), (M, N)]
 @reverse(
     operator.matmul,
     np.matmul,
+    np.linalg.matmul,
     wrt=("a", "b"),
     shape="matmul",
     at=[
@@ -151,6 +152,7 @@ def vdot_forward(a_dot, b_dot, y, a, b):
 
 @reverse(
     np.vecdot,
+    np.linalg.vecdot,
     wrt=("x1", "x2"),
     at=[(X, Y), (M, X), (T, generic(2, 3, 4, seed=1)), (complexes(3), complexes(3, seed=1))],
 )
@@ -164,6 +166,32 @@ def vecdot(g, y, x1, x2):
 @forward(np.vecdot)
 def vecdot_forward(x1_dot, x2_dot, y, x1, x2):
     return np.vecdot(x1_dot, x2), np.vecdot(x1, x2_dot)
+
+
+if hasattr(np, "matvec"):  # NumPy 2.2
+
+    @reverse(np.matvec, wrt=("x1", "x2"), at=[(M, X), (T, generic(4)), (T, generic(2, 4)), (M, generic(2, 3))])
+    def matvec(g, y, x1, x2):
+        return (
+            unbroadcast(np.expand_dims(g, -1) * np.expand_dims(x2, -2), x1),
+            unbroadcast(np.matvec(x1.mT, g), x2),
+        )
+
+    @forward(np.matvec)
+    def matvec_forward(x1_dot, x2_dot, y, x1, x2):
+        return np.matvec(x1_dot, x2), np.matvec(x1, x2_dot)
+
+    @reverse(np.vecmat, wrt=("x1", "x2"), at=[(X, N), (generic(2, 3), T), (complexes(3), complexes(3, 2))])
+    def vecmat(g, y, x1, x2):
+        """The first argument is conjugated in the product."""
+        return (
+            unbroadcast(np.conj(np.matvec(x2, g)), x1),
+            unbroadcast(np.expand_dims(np.conj(x1), -1) * np.expand_dims(g, -2), x2),
+        )
+
+    @forward(np.vecmat)
+    def vecmat_forward(x1_dot, x2_dot, y, x1, x2):
+        return np.vecmat(x1_dot, x2), np.vecmat(x1, x2_dot)
 
 
 @reverse(
@@ -186,6 +214,16 @@ def tensordot(g, y, a, b, axes=2):
 @forward(np.tensordot)
 def tensordot_forward(a_dot, b_dot, y, a, b, axes=2):
     return np.tensordot(a_dot, b, axes), np.tensordot(a, b_dot, axes)
+
+
+@reverse(np.linalg.tensordot, wrt=("x1", "x2"), at=[(T, generic(3, 4, 2)), case(M, N, axes=1)])
+def linalg_tensordot(g, y, x1, x2, /, *, axes=2):
+    return tensordot_left(g, x1, x2, axes), tensordot_right(g, x1, x2, axes)
+
+
+@forward(np.linalg.tensordot)
+def linalg_tensordot_forward(x1_dot, x2_dot, y, x1, x2, /, *, axes=2):
+    return np.tensordot(x1_dot, x2, axes), np.tensordot(x1, x2_dot, axes)
 
 
 @reverse(

@@ -16,6 +16,8 @@ from srcgrad.runtime.rules.table import Case, Rule, rules
 from srcgrad.runtime.support import unbroadcast
 
 STEP = 1e-4
+SYMMETRIC = {np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh}
+"""Functions of symmetric matrices, which are perturbed by symmetric matrices."""
 
 
 def prepared(value: Any) -> Any:
@@ -240,6 +242,8 @@ def test_rule(rule: Rule, function: Any, case: Case) -> None:
     cotangents = bound.cotangents(g, y, {})
     for name, x in bound.active.items():
         v = mapped(random.like, x)
+        if function in SYMMETRIC:
+            v = v + np.conj(np.swapaxes(v, -1, -2))
         want = bound.difference({name: v})
         scale = max(
             [float(np.max(np.abs(w), initial=0, where=np.isfinite(w))) for w in leaves(want)] or [0.0]
