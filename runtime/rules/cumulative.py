@@ -60,6 +60,7 @@ if hasattr(np, "cumulative_sum"):  # NumPy 2.1
 
 
 def without_initial(g, axis):
+    """`g` without its first element along `axis`."""
     return np.moveaxis(np.moveaxis(g, axis, 0)[1:], 0, axis)
 
 
@@ -86,7 +87,7 @@ def nancumprod_forward(a_dot, y, a, axis=None, dtype=None):
     return cumprod_forward(np.where(np.isnan(a), 0, a_dot), y, np.where(np.isnan(a), 1, a), axis)
 
 
-# --- differences ------------------------------------------------------------------------------------------------------
+# --- differences --------------------------------------------------------------------------------------------
 
 
 @reverse(
@@ -105,7 +106,7 @@ def diff(g, y, a, n=1, axis=-1, prepend=None, append=None):
 
 
 def diff_parts(g, a, axis, prepend, append):
-    """The parts of `g` for `a` and for what stands before and behind it; a scalar there is one element everywhere."""
+    """The parts of `g` for `a`, for what stands before it and for what stands behind it."""
     g = np.moveaxis(g, axis, -1)
     before = 0 if prepend is None else np.shape(prepend)[axis] if np.ndim(prepend) else 1
     end = before + np.shape(a)[axis]
@@ -138,13 +139,27 @@ GRID = np.array([0.0, 0.7, 1.1, 2.0, 3.2, 3.9, 5.0])
     np.gradient,
     wrt=("f", "varargs"),
     at=[
-        *[X7, (X7, 0.5), (X7, GRID), M, (M, 0.5, GRID[:4]), case(M, axis=1), case(M, 0.3, axis=(0, 1)), (M, 0.3)],
-        *[case(X7, edge_order=2), case(X7, GRID, edge_order=2), case(M, GRID[:3], axis=0, edge_order=2), X7[:2]],
+        *[
+            X7,
+            (X7, 0.5),
+            (X7, GRID),
+            M,
+            (M, 0.5, GRID[:4]),
+            case(M, axis=1),
+            case(M, 0.3, axis=(0, 1)),
+            (M, 0.3),
+        ],
+        *[
+            case(X7, edge_order=2),
+            case(X7, GRID, edge_order=2),
+            case(M, GRID[:3], axis=0, edge_order=2),
+            X7[:2],
+        ],
         *[(X7 * 1j + X7, GRID)],
     ],
 )
 def gradient(g, y, f, *varargs, axis=None, edge_order=1):
-    """Each slope is an average of the two neighbouring difference quotients, weighted by the other's interval."""
+    """A slope averages the quotients on its two sides, each weighted by the other's interval."""
     axes = gradient_axes(f, axis)
     results = g if isinstance(g, (list, tuple)) else [g]
     f_bar = np.zeros_like(f)
@@ -189,12 +204,15 @@ def gradient_spacing(varargs, k):
 def quotients(f, spacing):
     """The intervals along the last axis and the difference quotients over them."""
     n = f.shape[-1] - 1
-    h = np.diff(spacing) if np.ndim(spacing) else np.full(n, spacing, dtype=np.result_type(f.real, np.float32))
+    if np.ndim(spacing):
+        h = np.diff(spacing)
+    else:
+        h = np.full(n, spacing, dtype=np.result_type(f.real, np.float32))
     return h, np.diff(f) / h
 
 
 def gradient_adjoint(g, s, h, edge_order):
-    """The cotangents of quotients and intervals, from y = (h_right s_left + h_left s_right) / (h_left + h_right)."""
+    """The cotangents of quotients and intervals; y is (right p + left q) / (left + right)."""
     left, right, p, q = h[:-1], h[1:], s[..., :-1], s[..., 1:]
     inner = g[..., 1:-1] / (left + right)
     mean = (right * p + left * q) / (left + right)
@@ -206,7 +224,8 @@ def gradient_adjoint(g, s, h, edge_order):
             s_bar = s_bar + at(edge, near, h.size)
             continue
         total, change = h[near] + h[far], s[..., near] - s[..., far]
-        s_bar = s_bar + at(edge * (1 + h[near] / total), near, h.size) - at(edge * h[near] / total, far, h.size)
+        s_bar = s_bar + at(edge * (1 + h[near] / total), near, h.size)
+        s_bar = s_bar - at(edge * h[near] / total, far, h.size)
         h_bar = h_bar + at(edge * change * h[far] / total**2, near, h.size)
         h_bar = h_bar - at(edge * change * h[near] / total**2, far, h.size)
     return s_bar, h_bar
@@ -215,7 +234,8 @@ def gradient_adjoint(g, s, h, edge_order):
 def gradient_tangent(s_dot, h_dot, s, h, edge_order):
     left, right, p, q = h[:-1], h[1:], s[..., :-1], s[..., 1:]
     mean = (right * p + left * q) / (left + right)
-    inner = right * s_dot[..., :-1] + left * s_dot[..., 1:] + (p - mean) * h_dot[..., 1:] + (q - mean) * h_dot[..., :-1]
+    inner = right * s_dot[..., :-1] + left * s_dot[..., 1:]
+    inner = inner + (p - mean) * h_dot[..., 1:] + (q - mean) * h_dot[..., :-1]
     parts = [inner / (left + right)]
     for end, (near, far) in ((0, (0, 1)), (-1, (-1, -2))):
         edge = s_dot[..., near]
@@ -246,7 +266,15 @@ def spacing_cotangent(h_bar, spacing):
 @reverse(
     np.trapezoid,
     wrt=("y", "x", "dx"),
-    at=[X7, (X7, GRID), case(X7, dx=0.5), (M, GRID[:4]), case(M, axis=0), case(M, GRID[:3], axis=0), (M, np.cumsum(M * M, 1))],
+    at=[
+        X7,
+        (X7, GRID),
+        case(X7, dx=0.5),
+        (M, GRID[:4]),
+        case(M, axis=0),
+        case(M, GRID[:3], axis=0),
+        (M, np.cumsum(M * M, 1)),
+    ],
 )
 def trapezoid(g, z, y, x=None, dx=1.0, axis=-1):
     last, widths = np.moveaxis(y, axis, -1), trapezoid_widths(x, dx, axis, np.ndim(y))
@@ -275,10 +303,14 @@ def trapezoid_widths(x, dx, axis, rank):
     return np.diff(x) if np.ndim(x) == 1 else np.moveaxis(np.diff(x, axis=axis), axis, -1)
 
 
-# --- convolution ------------------------------------------------------------------------------------------------------
+# --- convolution --------------------------------------------------------------------------------------------
 
 LONG, SHORT, EVEN = generic(7), generic(3, seed=1), generic(4, seed=2)
-MODES = [(a, v, mode) for mode in ("full", "same", "valid") for a, v in ((LONG, SHORT), (SHORT, LONG), (LONG, EVEN), (EVEN, LONG))]
+MODES = [
+    (a, v, mode)
+    for mode in ("full", "same", "valid")
+    for a, v in ((LONG, SHORT), (SHORT, LONG), (LONG, EVEN), (EVEN, LONG))
+]
 
 
 @reverse(np.convolve, wrt=("a", "v"), at=[(LONG, SHORT), *MODES, (LONG * 1j + 1, SHORT - 1j, "same")])
@@ -294,7 +326,11 @@ def convolve_forward(a_dot, v_dot, y, a, v, mode="full"):
     return np.convolve(a_dot, v, mode), np.convolve(a, v_dot, mode)
 
 
-@reverse(np.correlate, wrt=("a", "v"), at=[(LONG, SHORT), *MODES, (LONG * 1j + 1, SHORT - 1j, "same"), (SHORT + 1j, LONG * 1j)])
+@reverse(
+    np.correlate,
+    wrt=("a", "v"),
+    at=[(LONG, SHORT), *MODES, (LONG * 1j + 1, SHORT - 1j, "same"), (SHORT + 1j, LONG * 1j)],
+)
 def correlate(g, y, a, v, mode="valid"):
     """The second argument is conjugated in the product."""
     return (

@@ -1,14 +1,16 @@
 """Rules for matrix decompositions and eigenvalues, batched (NumPy manual, `numpy.linalg`, "Decompositions").
 
-Where a decomposition is not unique (phases of complex vectors, bases of a multiple eigenvalue, the columns that
-complete a basis) the derivative is right for results that do not depend on the choice. Where eigenvalues or singular
-values coincide, their difference is not divided by: what only depends on the values stays finite and right.
+Where a decomposition is not unique (phases of complex vectors, bases of a multiple eigenvalue, the columns
+that complete a basis) the derivative is right for results that do not depend on the choice. Where eigenvalues
+or singular values coincide, their difference is not divided by: what only depends on the values stays finite
+and right.
 
-The text works with the conjugated cotangents that the sources use and conjugates on the way in and out. Sources: M. Giles,
-"An extended collection of matrix derivative results" (2008); I. Murray, "Differentiation of the Cholesky decomposition"
-(2016); Z. Wan and S. Zhang, "Automatic differentiation for complex valued SVD" (2019); S. Walter, L. Lehmann and R. Lamour,
-"On evaluating higher-order derivatives of the QR decomposition of tall matrices with full column rank" (2012); G. Golub
-and V. Pereyra, "The differentiation of pseudo-inverses" (1973).
+The text works with the conjugated cotangents that the sources use and conjugates on the way in and out.
+Sources: M. Giles, "An extended collection of matrix derivative results" (2008); I. Murray, "Differentiation
+of the Cholesky decomposition" (2016); Z. Wan and S. Zhang, "Automatic differentiation for complex valued SVD"
+(2019); S. Walter, L. Lehmann and R. Lamour, "On evaluating higher-order derivatives of the QR decomposition
+of tall matrices with full column rank" (2012); G. Golub and V. Pereyra, "The differentiation of
+pseudo-inverses" (1973).
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
@@ -30,7 +32,7 @@ WIDE = generic(2, 4)
 C = complexes(3, 3) + 4 * np.eye(3)
 
 
-# --- Cholesky ---------------------------------------------------------------------------------------------------------
+# --- Cholesky -----------------------------------------------------------------------------------------------
 
 
 @reverse(np.linalg.cholesky, at=[S, BATCH, H, case(S, upper=True), case(H, upper=True)])
@@ -65,7 +67,7 @@ def cholesky_tangent(a_dot, y):
     return y @ lower_half(adjoint(solve_lower(y, adjoint(left), False)))
 
 
-# --- eigenvalues ------------------------------------------------------------------------------------------------------
+# --- eigenvalues --------------------------------------------------------------------------------------------
 
 
 @reverse(np.linalg.eigh, at=[S, BATCH, case(S, UPLO="U")])
@@ -103,7 +105,8 @@ def eig(g, y, a):
     gw, gv = np.conj(g[0]), np.conj(g[1])
     along = adjoint(v) @ gv
     radial = np.expand_dims(np.real(np.diagonal(along, 0, -2, -1)), -2)
-    inner = np.conj(gaps(w)) * (along - adjoint(v) @ v * radial) + np.expand_dims(gw, -2) * np.eye(w.shape[-1])
+    inner = np.conj(gaps(w)) * (along - adjoint(v) @ v * radial)
+    inner = inner + np.expand_dims(gw, -2) * np.eye(w.shape[-1], dtype=np.real(w).dtype)
     return unbroadcast(np.conj(np.linalg.solve(adjoint(v), inner @ adjoint(v))), a)
 
 
@@ -128,7 +131,7 @@ def eigvals_forward(a_dot, y, a):
     return unbroadcast(np.sum(np.linalg.inv(v).mT * (a_dot @ v), axis=-2), y)
 
 
-# --- singular values --------------------------------------------------------------------------------------------------
+# --- singular values ----------------------------------------------------------------------------------------
 
 
 @reverse(
@@ -212,12 +215,21 @@ def svdvals_forward(x_dot, y, x):
     return np.real(np.sum(np.conj(u) * (x_dot @ adjoint(vh)), axis=-2))
 
 
-# --- QR ---------------------------------------------------------------------------------------------------------------
+# --- QR -----------------------------------------------------------------------------------------------------
 
 
 @reverse(
     np.linalg.qr,
-    at=[A, TALL, WIDE, generic(2, 4, 3), C, complexes(4, 2), complexes(2, 3), *[(m, "r") for m in (A, TALL, WIDE)]],
+    at=[
+        A,
+        TALL,
+        WIDE,
+        generic(2, 4, 3),
+        C,
+        complexes(4, 2),
+        complexes(2, 3),
+        *[(m, "r") for m in (A, TALL, WIDE)],
+    ],
 )
 def qr(g, y, a, mode="reduced"):
     if mode == "r":
@@ -255,7 +267,9 @@ def qr_tangent(a_dot, q, r, a):
     k = min(m, n)
     if n > m:
         q_dot, r_dot = qr_tangent(a_dot[..., :m], q, r[..., :m], a[..., :m])
-        return q_dot, np.concatenate([r_dot, adjoint(q) @ a_dot[..., m:] + adjoint(q_dot) @ a[..., m:]], axis=-1)
+        return q_dot, np.concatenate(
+            [r_dot, adjoint(q) @ a_dot[..., m:] + adjoint(q_dot) @ a[..., m:]], axis=-1
+        )
     q1, r1 = q[..., :k], r[..., :k, :]
     scaled = np.linalg.solve(r1.mT, a_dot.mT).mT
     inner = adjoint(q1) @ scaled
@@ -271,7 +285,7 @@ def qr_tangent(a_dot, q, r, a):
     return q_dot, r_dot
 
 
-# --- pseudo-inverse and least squares ---------------------------------------------------------------------------------
+# --- pseudo-inverse and least squares -----------------------------------------------------------------------
 
 
 @reverse(np.linalg.pinv, at=[TALL, WIDE, A, C, complexes(2, 3), generic(2, 3, 2)])
@@ -296,14 +310,19 @@ def pinv_forward(a_dot, y, a, rcond=None):
 B1, B2 = generic(4, seed=1), generic(4, 2, seed=1)
 
 
-@reverse(np.linalg.lstsq, wrt=("a", "b"), at=[(TALL, B1), (TALL, B2), (WIDE, generic(2)), (complexes(4, 2), complexes(4))])
+@reverse(
+    np.linalg.lstsq,
+    wrt=("a", "b"),
+    at=[(TALL, B1), (TALL, B2), (WIDE, generic(2)), (complexes(4, 2), complexes(4))],
+)
 def lstsq(g, y, a, b, rcond=None):
     """The cotangents of solution, residuals and singular values; the rank is constant."""
     x = y[0] if b.ndim > 1 else y[0][:, None]
     gx = np.conj(g[0] if b.ndim > 1 else g[0][:, None])
     p = np.linalg.pinv(a)
     r = (b if b.ndim > 1 else b[:, None]) - a @ x
-    ga = -adjoint(p) @ gx @ adjoint(x) + r @ adjoint(p @ (adjoint(p) @ gx)) + (adjoint(p) @ x) @ adjoint(gx - p @ (a @ gx))
+    ga = r @ adjoint(p @ (adjoint(p) @ gx)) + (adjoint(p) @ x) @ adjoint(gx - p @ (a @ gx))
+    ga = ga - adjoint(p) @ gx @ adjoint(x)
     gb = adjoint(p) @ gx
     if np.size(y[1]):
         ga = ga - 2 * r * g[1] @ adjoint(x)
@@ -318,10 +337,16 @@ def lstsq_forward(a_dot, b_dot, y, a, b, rcond=None):
     p = np.linalg.pinv(a)
     r = (b if b.ndim > 1 else b[:, None]) - a @ x
     h = adjoint(a_dot)
-    from_a = -p @ (a_dot @ x) + p @ (adjoint(p) @ (h @ r)) + h @ (adjoint(p) @ x) - p @ (a @ (h @ (adjoint(p) @ x)))
+    outside = h @ (adjoint(p) @ x)
+    from_a = -p @ (a_dot @ x) + p @ (adjoint(p) @ (h @ r)) + outside - p @ (a @ outside)
     u, _, vh = np.linalg.svd(a, full_matrices=False)
     s_dot = np.real(np.sum(np.conj(u) * (a_dot @ adjoint(vh)), axis=0))
     column = b_dot if b.ndim > 1 else b_dot[:, None]
     of_a = -2 * np.real(np.sum(np.conj(r) * (a_dot @ x), axis=0)) if np.size(y[1]) else y[1]
     of_b = 2 * np.real(np.sum(np.conj(r) * column, axis=0)) if np.size(y[1]) else y[1]
-    return (np.reshape(from_a, y[0].shape), of_a, 0, s_dot), (np.reshape(p @ column, y[0].shape), of_b, 0, 0 * s_dot)
+    return (np.reshape(from_a, y[0].shape), of_a, 0, s_dot), (
+        np.reshape(p @ column, y[0].shape),
+        of_b,
+        0,
+        0 * s_dot,
+    )

@@ -158,7 +158,8 @@ def norm_forward(x_dot, y, x, ord=None, axis=None, keepdims=False):
 
 
 @reverse(
-    np.linalg.vector_norm, at=[V, M, case(M, axis=1), case(T, axis=(0, 2), keepdims=True), case(V, ord=3), case(V, ord=1)]
+    np.linalg.vector_norm,
+    at=[V, M, case(M, axis=1), case(T, axis=(0, 2), keepdims=True), case(V, ord=3), case(V, ord=1)],
 )
 def vector_norm(g, y, x, /, *, axis=None, keepdims=False, ord=2):
     """At 0 the derivative is taken as 0."""
@@ -182,7 +183,9 @@ def matrix_norm_forward(x_dot, y, x, /, *, keepdims=False, ord="fro"):
     return np.sum(np.real(x_dot * slope), axis=(-2, -1), keepdims=keepdims)
 
 
-@reverse(np.linalg.cond, at=[A, B, generic(4, 3), (A, 1), (A, "fro"), (A, np.inf), (A, -2), (B, 2), (B, "nuc")])
+@reverse(
+    np.linalg.cond, at=[A, B, generic(4, 3), (A, 1), (A, "fro"), (A, np.inf), (A, -2), (B, 2), (B, "nuc")]
+)
 def cond(g, y, x, p=None):
     return expand(g, x, (-2, -1)) * cond_slope(x, p)
 
@@ -206,10 +209,12 @@ def cond_slope(x, p):
     norm_x = np.linalg.norm(x, p, axis=(-2, -1), keepdims=True)
     norm_inverse = np.linalg.norm(inverse, p, axis=(-2, -1), keepdims=True)
     slope = norm_slope(norm_inverse, inverse, p, (-2, -1), True)
-    return norm_inverse * norm_slope(norm_x, x, p, (-2, -1), True) - norm_x * (inverse.mT @ slope @ inverse.mT)
+    return norm_inverse * norm_slope(norm_x, x, p, (-2, -1), True) - norm_x * (
+        inverse.mT @ slope @ inverse.mT
+    )
 
 
-# --- products and equations -------------------------------------------------------------------------------------------
+# --- products and equations ---------------------------------------------------------------------------------
 
 
 @reverse(np.linalg.matrix_power, at=[(A, n) for n in (0, 1, 2, 3, 5, -1, -2)] + [(B, 3), (C, -3)])
@@ -260,7 +265,13 @@ N34, N42 = generic(3, 4, seed=1), generic(4, 2, seed=2)
 
 @reverse(
     np.linalg.multi_dot,
-    at=[((M, N34),), ((M, N34, N42),), ((generic(2), M, N34),), ((M, N34, N42, generic(2)),), ((generic(3), N34, V),)],
+    at=[
+        ((M, N34),),
+        ((M, N34, N42),),
+        ((generic(2), M, N34),),
+        ((M, N34, N42, generic(2)),),
+        ((generic(3), N34, V),),
+    ],
 )
 def multi_dot(g, y, arrays):
     return [multi_dot_part(g, arrays, i) for i in range(len(arrays))]
@@ -282,7 +293,10 @@ def multi_dot_forward(arrays_dot, y, arrays):
     return sum(terms)
 
 
-@reverse(np.linalg.tensorinv, at=[(generic(2, 3, 6) + np.eye(6).reshape(2, 3, 6) * 3, 2), (square(6, 6).reshape(6, 2, 3), 1)])
+@reverse(
+    np.linalg.tensorinv,
+    at=[(generic(2, 3, 6) + np.eye(6).reshape(2, 3, 6) * 3, 2), (square(6, 6).reshape(6, 2, 3), 1)],
+)
 def tensorinv(g, y, a, ind=2):
     flat = np.reshape(y, (-1, np.prod(a.shape[:ind])))
     return np.reshape(-flat.T @ np.reshape(g, flat.shape) @ flat.T, a.shape)
@@ -294,7 +308,11 @@ def tensorinv_forward(a_dot, y, a, ind=2):
     return np.reshape(-flat @ np.reshape(a_dot, flat.shape) @ flat, y.shape)
 
 
-@reverse(np.linalg.tensorsolve, wrt=("a", "b"), at=[(square(6, 6).reshape(6, 2, 3), generic(6)), (square(6, 6).reshape(2, 3, 6), M)])
+@reverse(
+    np.linalg.tensorsolve,
+    wrt=("a", "b"),
+    at=[(square(6, 6).reshape(6, 2, 3), generic(6)), (square(6, 6).reshape(2, 3, 6), M)],
+)
 def tensorsolve(g, y, a, b):
     inner = np.linalg.solve(np.reshape(a, (np.size(b), -1)).T, np.ravel(g))
     return np.reshape(-np.outer(inner, y), a.shape), np.reshape(inner, b.shape)

@@ -170,7 +170,9 @@ def vecdot_forward(x1_dot, x2_dot, y, x1, x2):
 
 if hasattr(np, "matvec"):  # NumPy 2.2
 
-    @reverse(np.matvec, wrt=("x1", "x2"), at=[(M, X), (T, generic(4)), (T, generic(2, 4)), (M, generic(2, 3))])
+    @reverse(
+        np.matvec, wrt=("x1", "x2"), at=[(M, X), (T, generic(4)), (T, generic(2, 4)), (M, generic(2, 3))]
+    )
     def matvec(g, y, x1, x2):
         return (
             unbroadcast(np.expand_dims(g, -1) * np.expand_dims(x2, -2), x1),

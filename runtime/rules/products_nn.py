@@ -16,7 +16,11 @@ def addmm(input, a, b):
     return out
 
 
-@reverse(addmm, wrt=("input", "a", "b"), at=[(generic(4), generic(2, 3), generic(3, 4)), (generic(2, 1), generic(2, 3), generic(3, 4))])
+@reverse(
+    addmm,
+    wrt=("input", "a", "b"),
+    at=[(generic(4), generic(2, 3), generic(3, 4)), (generic(2, 1), generic(2, 3), generic(3, 4))],
+)
 def addmm_rule(g, y, input, a, b):
     return unbroadcast(g, input), g @ b.T, a.T @ g
 

@@ -1,4 +1,5 @@
-"""Rules for the methods of universal functions: reduce, accumulate, outer, reduceat (NumPy manual, `numpy.ufunc`)."""
+"""Rules for the methods of universal functions: reduce, accumulate, outer, reduceat (NumPy manual,
+`numpy.ufunc`)."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -49,29 +50,39 @@ def multiply_reduce(g, y, array, axis=0, dtype=None, *, keepdims=False, initial=
 
 
 @forward(np.multiply.reduce)
-def multiply_reduce_forward(array_dot, y, array, axis=0, dtype=None, *, keepdims=False, initial=1, where=True):
+def multiply_reduce_forward(
+    array_dot, y, array, axis=0, dtype=None, *, keepdims=False, initial=1, where=True
+):
     return initial * np.sum(array_dot * others(array, axis, where) * where, axis=axis, keepdims=keepdims)
 
 
-@reverse(np.maximum.reduce, np.fmax.reduce, at=[*AXES, case(M, initial=-5.0, where=MASK), case(M, 1, initial=0.3)])
+@reverse(
+    np.maximum.reduce, np.fmax.reduce, at=[*AXES, case(M, initial=-5.0, where=MASK), case(M, 1, initial=0.3)]
+)
 def maximum_reduce(g, y, array, axis=0, dtype=None, *, keepdims=False, initial=None, where=True):
     """Elements that tie share evenly."""
     return expand(g, array, axis, keepdims) * ties(y, array, axis, keepdims, where)
 
 
-@reverse(np.minimum.reduce, np.fmin.reduce, at=[*AXES, case(M, initial=5.0, where=MASK), case(M, 1, initial=0.3)])
+@reverse(
+    np.minimum.reduce, np.fmin.reduce, at=[*AXES, case(M, initial=5.0, where=MASK), case(M, 1, initial=0.3)]
+)
 def minimum_reduce(g, y, array, axis=0, dtype=None, *, keepdims=False, initial=None, where=True):
     """Elements that tie share evenly."""
     return expand(g, array, axis, keepdims) * ties(y, array, axis, keepdims, where)
 
 
 @forward(np.maximum.reduce)
-def maximum_reduce_forward(array_dot, y, array, axis=0, dtype=None, *, keepdims=False, initial=None, where=True):
+def maximum_reduce_forward(
+    array_dot, y, array, axis=0, dtype=None, *, keepdims=False, initial=None, where=True
+):
     return np.sum(array_dot * ties(y, array, axis, keepdims, where), axis=axis, keepdims=keepdims)
 
 
 @forward(np.minimum.reduce)
-def minimum_reduce_forward(array_dot, y, array, axis=0, dtype=None, *, keepdims=False, initial=None, where=True):
+def minimum_reduce_forward(
+    array_dot, y, array, axis=0, dtype=None, *, keepdims=False, initial=None, where=True
+):
     return np.sum(array_dot * ties(y, array, axis, keepdims, where), axis=axis, keepdims=keepdims)
 
 
@@ -96,7 +107,7 @@ def hypot_reduce_forward(array_dot, y, array, axis=0, dtype=None, *, keepdims=Fa
     return ratio(np.sum(array * array_dot, axis=axis, keepdims=keepdims), y)
 
 
-# --- accumulate -------------------------------------------------------------------------------------------------------
+# --- accumulate ---------------------------------------------------------------------------------------------
 
 
 @reverse(np.add.accumulate, linear=True, at=[X, M, (M, 1)])
@@ -129,7 +140,8 @@ def extremum_accumulate_forward(array_dot, y, array, axis=0, dtype=None):
 
 def leaders(y, array, axis):
     """The index along `axis` of the last element that was the running extremum `y`."""
-    places = np.arange(np.shape(array)[axis]).reshape([-1 if i == axis % np.ndim(array) else 1 for i in range(np.ndim(array))])
+    shape = [-1 if i == axis % np.ndim(array) else 1 for i in range(np.ndim(array))]
+    places = np.reshape(np.arange(np.shape(array)[axis]), shape)
     return np.maximum.accumulate(np.where(y == array, places, 0), axis=axis)
 
 
@@ -139,15 +151,20 @@ def leader_scatter(g, y, array, axis):
 
 @reverse(np.logaddexp.accumulate, at=[X, M, (M, 1)])
 def logaddexp_accumulate(g, y, array, axis=0, dtype=None):
-    """y[k] has the weights exp(array[i] - y[k]) for i <= k; these factor into steps exp(y[k] - y[k + 1]) <= 1."""
+    """y[k] has the weights exp(array[i] - y[k]) for i <= k; these factor into steps exp(y[k] - y[k + 1]) <=
+    1."""
     last, total = np.moveaxis(array, axis, -1), np.moveaxis(y, axis, -1)
-    return np.moveaxis(weight(last, total) * recurrence_adjoint(steps(total), np.moveaxis(g, axis, -1)), -1, axis)
+    return np.moveaxis(
+        weight(last, total) * recurrence_adjoint(steps(total), np.moveaxis(g, axis, -1)), -1, axis
+    )
 
 
 @forward(np.logaddexp.accumulate)
 def logaddexp_accumulate_forward(array_dot, y, array, axis=0, dtype=None):
     last, total = np.moveaxis(array, axis, -1), np.moveaxis(y, axis, -1)
-    return np.moveaxis(recurrence(steps(total), np.moveaxis(array_dot, axis, -1) * weight(last, total)), -1, axis)
+    return np.moveaxis(
+        recurrence(steps(total), np.moveaxis(array_dot, axis, -1) * weight(last, total)), -1, axis
+    )
 
 
 def steps(total):
@@ -156,7 +173,7 @@ def steps(total):
     return np.concatenate([np.zeros_like(total[..., :1]), inner], axis=-1)
 
 
-# --- outer and reduceat -----------------------------------------------------------------------------------------------
+# --- outer and reduceat -------------------------------------------------------------------------------------
 
 PAIRS = [(generic(3), generic(2)), (M, generic(2)), (1.5, M)]
 
@@ -250,7 +267,11 @@ def minimum_outer_forward(A_dot, B_dot, y, A, B):
     return aligned(A_dot, B) * larger(B, aligned(A, B)), B_dot * larger(aligned(A, B), B)
 
 
-@reverse(np.add.reduceat, linear=True, at=[(generic(7), np.array([0, 3, 5])), (generic(7), np.array([4, 1, 6, 2])), (M, np.array([0, 1]), 1)])
+@reverse(
+    np.add.reduceat,
+    linear=True,
+    at=[(generic(7), np.array([0, 3, 5])), (generic(7), np.array([4, 1, 6, 2])), (M, np.array([0, 1]), 1)],
+)
 def add_reduceat(g, y, array, indices, axis=0, dtype=None):
     """Segment k runs from indices[k] to indices[k + 1], or is one element where that is not larger."""
     n = np.shape(array)[axis]
