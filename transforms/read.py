@@ -331,7 +331,7 @@ def _imports(module: ast.Module) -> list[ast.stmt]:
             node, (ast.If, ast.Try, ast.TryStar, ast.With, ast.For, ast.While, ast.ExceptHandler)
         ):
             waiting += ast.iter_child_nodes(node)
-    return [ast.copy_location(ast.Import(aliases), module.body[0])] if aliases else []
+    return [ast.fix_missing_locations(ast.Import(aliases, lineno=1, col_offset=0))] if aliases else []
 
 
 def _compiled(
