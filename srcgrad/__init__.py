@@ -1,1 +1,52 @@
-"""srcgrad."""
+"""srcgrad: derivatives of Python/NumPy functions as readable Python source, and an eager Tensor with autograd.
+
+Names are loaded on first use, so that neither an exported gradient nor the eager half pulls in the compiler.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from srcgrad.derivatives import grad as grad
+    from srcgrad.derivatives import value_and_grad as value_and_grad
+    from srcgrad.runtime.errors import SrcgradError as SrcgradError
+
+__version__ = "0.1.0"
+
+_HERE = {
+    **dict.fromkeys(["grad", "value_and_grad"], "srcgrad.derivatives"),
+    **dict.fromkeys(
+        [
+            "SrcgradError",
+            "UnsupportedSyntax",
+            "NoRule",
+            "SourceError",
+            "AliasError",
+            "ArgumentError",
+            "ResultError",
+            "MissingExtra",
+        ],
+        "srcgrad.runtime.errors",
+    ),
+}
+_EAGER = "srcgrad.runtime.eager"
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'srcgrad' has no attribute {name!r}")
+    if name in _HERE:
+        value = getattr(importlib.import_module(_HERE[name]), name)
+    else:
+        try:
+            value = getattr(importlib.import_module(_EAGER), name)
+        except AttributeError:
+            raise AttributeError(f"module 'srcgrad' has no attribute {name!r}") from None
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*_HERE, *getattr(importlib.import_module(_EAGER), "__all__", []), "__version__"})

@@ -1,1 +1,1 @@
-"""..."""
+"""What the passes share: building and walking gast trees, fresh names, dataflow."""

@@ -1,0 +1,232 @@
+"""Calls that can't be resolved before the run: the callee is looked at when it is met, and its derivative remembered.
+
+Emitted code calls `forward(function, args, kwargs)` for `(value, saved)` and `reverse(saved, cotangent)` for the list
+`[cotangent of the function, of the positional arguments, of the keyword arguments]`. The cotangent of a function is a dict of
+those of the variables it has captured, of a bound method that of its object, of a `functools.partial` that of its parts.
+Both are ordinary Python, so that they can be differentiated again.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime import trees
+from srcgrad.runtime.errors import NoRule
+from srcgrad.runtime.rules import table
+
+compiler: Callable[..., Any] | None = None
+"""Set by the compiler: (function, arguments by parameter, captured variables) -> (forward, reverse, parameters)."""
+
+
+class Plan:
+    """How one call is differentiated: its halves, the arguments they take, and where the cotangents belong."""
+
+    def __init__(self, forward: Any, reverse: Any, first: tuple[Any, ...], parameters: tuple[str, ...], kind: str) -> None:
+        self.forward, self.reverse, self.first = forward, reverse, first
+        self.parameters, self.kind = parameters, kind
+
+
+def forward(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[Any, Any]:
+    """The value of `function(*args, **kwargs)`, and what `reverse` needs."""
+    keywords = {} if kwargs is None else kwargs
+    plan = plan_of(function, args, keywords)
+    if plan.reverse is None:
+        return plan.forward(*args, **keywords), (plan, None, len(args))
+    inputs = inputs_of(function, plan)
+    y, saved = plan.forward(*inputs, *args, **keywords)
+    return y, (plan, saved, len(args))
+
+
+def inputs_of(function: Any, plan: Plan) -> tuple[Any, ...]:
+    """What the callee takes before its arguments: a method's object, the values that a function has captured."""
+    if plan.kind == "method":
+        return (function.__self__,)
+    if plan.kind == "object":
+        return (function,)
+    if plan.kind == "function":
+        cells = function.__closure__ or ()
+        return tuple(c.cell_contents for c in cells)
+    return ()
+
+
+def reverse(saved: Any, g: Any) -> list[Any]:
+    """[cotangent of the function, list for the positional arguments, dict for the keyword arguments]."""
+    plan, record, count = saved
+    if plan.reverse is None:
+        return [0.0, [0.0] * count, {}]
+    bars = plan.reverse(g, record)
+    return arrange(plan, bars, count)
+
+
+def arrange(plan: Plan, bars: Any, count: int) -> list[Any]:
+    """Cotangents by parameter, as the call's function, positions and keywords."""
+    skip = len(plan.first)
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for place, bar in zip(plan.parameters[skip:], bars[skip:], strict=False):
+        if place.startswith("**"):
+            keywords.update({} if trees.is_zero(bar) else bar)
+        elif place.startswith("*"):
+            positional.extend([0.0] * (count - len(positional)) if trees.is_zero(bar) else bar)
+        elif len(positional) < count and not place.startswith("="):
+            positional.append(bar)
+        else:
+            keywords[place.lstrip("=")] = bar
+    f_bar: Any = 0.0
+    if plan.kind in ("method", "object"):
+        f_bar = bars[0]
+    elif plan.kind == "function" and skip:
+        f_bar = dict(zip(plan.first, bars[:skip], strict=True))
+    return [f_bar, positional + [0.0] * (count - len(positional)), keywords]
+
+
+def select(bars: dict[str, Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The cotangents of `**kwargs` out of those of all keyword arguments."""
+    return {k: bars.get(k, 0.0) for k in kwargs}
+
+
+def plan_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
+    """Looks at a callee as it is met."""
+    if compiler is None:
+        raise NoRule("the compiler is not loaded: import srcgrad.transforms")
+    if isinstance(function, types.FunctionType) and table.find(function) is None:
+        return _compiled(function, function.__closure__ and function.__code__.co_freevars or (), "function", args, kwargs, ())
+    if isinstance(function, types.MethodType):
+        inner = function.__func__
+        if isinstance(inner, types.FunctionType):
+            return _compiled(inner, ("self",), "method", args, kwargs, (function.__self__,))
+    rule = table.find(function)
+    if rule is not None:
+        if not rule.differentiable:
+            return Plan(function, None, (), (), "plain")
+        return _compiled(_wrapper(function, len(args), tuple(kwargs)), (), "plain", args, kwargs, ())
+    if isinstance(function, functools.partial):
+        return _compiled(_partial(function), ("function",), "object", args, kwargs, (function,))
+    bound_to = getattr(function, "__self__", None)
+    if isinstance(bound_to, np.ndarray):
+        method = getattr(np.ndarray, function.__name__, None)
+        if table.find(method) is not None:
+            return _compiled(
+                _wrapper(method, 1 + len(args), tuple(kwargs)), ("self",), "method", args, kwargs, (bound_to,)
+            )
+    if isinstance(function, type):
+        if not _numbers_in((args, kwargs)):
+            return Plan(function, None, (), (), "plain")
+        return _compiled(_constructor(function), (), "plain", args, kwargs, ())
+    derivative_of = getattr(function, "__srcgrad_call__", None)
+    if derivative_of is not None:
+        return _compiled(derivative_of(args, kwargs), (), "plain", args, kwargs, ())
+    call = getattr(type(function), "__call__", None)
+    if isinstance(call, types.FunctionType):
+        return _compiled(call, ("self",), "object", args, kwargs, (function,))
+    if not _numbers_in((args, kwargs)):
+        return Plan(function, None, (), (), "plain")
+    name = getattr(function, "__qualname__", getattr(function, "__name__", repr(function)))
+    module = getattr(function, "__module__", None)
+    raise NoRule(
+        f"`{module + '.' if module and module != 'builtins' else ''}{name}` has no derivative rule, and no Python source to "
+        "differentiate. Write it with functions that have one, or give it a rule."
+    )
+
+
+def _compiled(
+    function: types.FunctionType, first: tuple[str, ...], kind: str, args: Any, kwargs: Any, objects: tuple[Any, ...]
+) -> Plan:
+    assert compiler is not None
+    captured = objects
+    if kind == "function" and first:
+        captured = tuple(c.cell_contents for c in function.__closure__ or ())
+    forward_half, reverse_half, parameters = compiler(function, first, captured, args, kwargs, kind)
+    return Plan(forward_half, reverse_half, first, parameters, kind)
+
+
+def _numbers_in(x: Any) -> bool:
+    """Is there a floating point number anywhere in `x`?"""
+    if isinstance(x, (float, complex, np.inexact)):
+        return True
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None:
+        return getattr(dtype, "kind", "f") in "fcO"
+    if isinstance(x, dict):
+        return any(_numbers_in(v) for v in x.values())
+    if isinstance(x, (list, tuple)):
+        return any(_numbers_in(v) for v in x)
+    return hasattr(x, "__dict__") and any(_numbers_in(v) for v in vars(x).values())
+
+
+_counter = 0
+
+
+def made_from(text: str, name: str, namespace: dict[str, Any], shown: str) -> types.FunctionType:
+    """A small function written for one callee, with source that the compiler can read."""
+    import linecache
+
+    filename = f"<srcgrad {shown}>"
+    exec(compile(text, filename, "exec"), namespace)
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    function = namespace[name]
+    assert isinstance(function, types.FunctionType)
+    return function
+
+
+@functools.lru_cache(maxsize=512)
+def _wrapper(function: Any, count: int, keywords: tuple[str, ...]) -> types.FunctionType:
+    """`def apply(a0, a1, *, k): return function(a0, a1, k=k)`, for a function with a rule."""
+    names = [f"a{i}" for i in range(count)]
+    named = getattr(function, "__name__", "function")
+    parameters = ", ".join([*names, *(["*", *keywords] if keywords else [])])
+    given = ", ".join([*names, *(f"{k}={k}" for k in keywords)])
+    text = f"def apply({parameters}):\n    return function({given})\n"
+    return made_from(text, "apply", {"function": function}, f"call of {named} {count} {' '.join(keywords)} {id(function):x}")
+
+
+_PARTIAL = "def apply(function, *args, **kwargs):\n    return function.func(*function.args, *args, **{**function.keywords, **kwargs})\n"
+
+
+def _partial(function: Any) -> types.FunctionType:
+    return _once("partial", _PARTIAL)
+
+
+_made: dict[str, types.FunctionType] = {}
+
+
+def _once(key: str, text: str) -> types.FunctionType:
+    if key not in _made:
+        _made[key] = made_from(text, "apply", {}, key)
+    return _made[key]
+
+
+@functools.lru_cache(maxsize=512)
+def _constructor(cls: type) -> types.FunctionType:
+    """A function with a class's signature that builds an instance step by step."""
+    signature = inspect.signature(cls)
+    initialise = cls.__init__
+    parameters = list(signature.parameters.values())
+    names = [p.name for p in parameters]
+    generated = getattr(initialise, "__qualname__", "") == "__create_fn__.<locals>.__init__" or hasattr(
+        cls, "__dataclass_fields__"
+    )
+    shown = ", ".join(
+        f"{'*' if p.kind is p.VAR_POSITIONAL else '**' if p.kind is p.VAR_KEYWORD else ''}{p.name}" for p in parameters
+    )
+    namespace: dict[str, Any] = {"cls": cls, "new": trees.new_object, "initialise": initialise}
+    if generated and not hasattr(cls, "__post_init__"):
+        lines = [f"    made.{n} = {n}" for n in names]
+    elif isinstance(initialise, types.FunctionType):
+        given = ", ".join(
+            f"{'*' if p.kind is p.VAR_POSITIONAL else '**' if p.kind is p.VAR_KEYWORD else ''}{p.name}" for p in parameters
+        )
+        lines = [f"    initialise(made, {given})"]
+    else:
+        raise NoRule(f"the class `{cls.__qualname__}` has no Python `__init__` to differentiate.")
+    text = "\n".join([f"def apply({shown}):", "    made = new(cls)", *lines, "    return made", ""])
+    made = made_from(text, "apply", namespace, f"construct {cls.__qualname__} {id(cls):x}")
+    defaults = tuple(p.default for p in parameters if p.default is not p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
+    made.__defaults__ = defaults or None
+    return made

@@ -1,0 +1,283 @@
+"""Cotangents of containers: what emitted code calls where a value is not known to be a number or an array.
+
+The cotangent of a list or a tuple is a list, of a dict a dict, of an object a dict of its attributes; the float 0.0 stands
+for a zero of any structure. Functions that change something say so and change nothing else.
+"""
+
+from __future__ import annotations
+
+import copy as _copy
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime.errors import ArgumentError, ResultError, UnsupportedSyntax
+
+NUMBERS = (float, int, np.number, complex)
+
+
+def is_zero(g: Any) -> bool:
+    """Is `g` the zero that stands for any structure?"""
+    return type(g) is float and g == 0.0
+
+
+def is_object(x: Any) -> bool:
+    """Does `x` carry numbers in attributes?"""
+    return hasattr(x, "__dict__") and not isinstance(x, type) and not callable(x) and not hasattr(x, "__array__")
+
+
+def attributes(x: Any) -> dict[str, Any]:
+    """The attributes of an object that may carry numbers, by name."""
+    if dataclasses.is_dataclass(x):
+        return {f.name: getattr(x, f.name) for f in dataclasses.fields(x) if hasattr(x, f.name)}
+    return dict(vars(x))
+
+
+def zeros_like(x: Any) -> Any:
+    """The zero cotangent of `x`, fresh: whoever asked may change it.
+
+    >>> zeros_like((1.0, [2.0, {"a": 3.0}], "text"))
+    [0.0, [0.0, {'a': 0.0}], 0.0]
+    """
+    if isinstance(x, np.ndarray) or hasattr(x, "__array_function__"):
+        if getattr(x, "dtype", None) is not None and x.dtype.kind not in "fc":
+            return np.zeros_like(x, dtype=np.float64) if x.dtype.kind in "biu" else 0.0
+        return np.zeros_like(x)
+    if isinstance(x, (list, tuple)):
+        return [zeros_like(v) for v in x]
+    if isinstance(x, dict):
+        return {k: zeros_like(v) for k, v in x.items()}
+    if is_object(x):
+        return {k: zeros_like(v) for k, v in attributes(x).items()}
+    return 0.0
+
+
+def copy(g: Any) -> Any:
+    """A copy of a value or cotangent that shares no array, list or dict with it."""
+    if isinstance(g, np.ndarray):
+        return g.copy()
+    if isinstance(g, (list, tuple)):
+        return [copy(v) for v in g]
+    if isinstance(g, dict):
+        return {k: copy(v) for k, v in g.items()}
+    if hasattr(g, "__array_function__"):
+        return g.copy()
+    return g
+
+
+def snapshot(x: Any) -> Any:
+    """A primal value as it is now, safe from later writes in place; numbers and strings are returned as they are."""
+    if isinstance(x, np.ndarray) or (hasattr(x, "__array_function__") and not isinstance(x, np.generic)):
+        return x.copy()
+    return x
+
+
+def add(a: Any, b: Any) -> Any:
+    """The sum of two cotangents; neither is changed.
+
+    >>> add([1.0, 0.0], [2.0, {"a": 1.0}])
+    [3.0, {'a': 1.0}]
+    """
+    if is_zero(a):
+        return b
+    if is_zero(b):
+        return a
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return [add(x, y) for x, y in zip(a, b, strict=True)]
+    if isinstance(a, dict) and isinstance(b, dict):
+        return {k: add(a.get(k, 0.0), b.get(k, 0.0)) for k in {**a, **b}}
+    return a + b
+
+
+def add_item(g: Any, index: Any, part: Any) -> None:
+    """Add `part` to `g[index]`, in place."""
+    if isinstance(g, np.ndarray):
+        if isinstance(part, list):
+            part = np.array([np.zeros(()) if is_zero(p) else p for p in part])
+        if basic(index):
+            g[index] += part
+        else:
+            np.add.at(g, index, part)
+    elif isinstance(g, list) and isinstance(index, slice):
+        if not is_zero(part):
+            for i, p in zip(range(*index.indices(len(g))), part, strict=True):
+                g[i] = add(g[i], p)
+    elif isinstance(g, dict):
+        g[index] = add(g.get(index, 0.0), part)
+    else:
+        g[index] = add(g[index], part)
+
+
+def basic(index: Any) -> bool:
+    """Is an index made of integers, slices, None and ... only?"""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(
+        (isinstance(i, (int, np.integer)) and not isinstance(i, bool)) or isinstance(i, slice) or i is None or i is ...
+        for i in parts
+    )
+
+
+def overwritten(g: Any, index: Any) -> Any:
+    """The cotangent of `v` for `x[index] = v`, a copy: where an index occurs several times, the last write counts."""
+    if isinstance(g, dict):
+        return copy(g.get(index, 0.0))
+    if isinstance(g, list) or basic(index):
+        return copy(g[index])
+    part = np.array(g[index])
+    if isinstance(index, np.ndarray) and index.dtype == bool:
+        return part
+    order = np.full(g.shape, -1)
+    numbers = np.arange(part.size).reshape(part.shape)
+    order[index] = numbers
+    part[order[index] != numbers] = 0
+    return part
+
+
+def clear_item(g: Any, index: Any) -> None:
+    """Set `g[index]` to zero, in place."""
+    if isinstance(g, list) and isinstance(index, slice):
+        g[index] = [0.0 for _ in g[index]]
+    else:
+        g[index] = 0.0
+
+
+def add_attribute(g: Any, x: Any, name: str, part: Any) -> None:
+    """Add `part` to the cotangent of `x.name`, in place."""
+    if isinstance(g, list):
+        add_item(g, x._fields.index(name), part)
+    elif isinstance(g, dict):
+        g[name] = add(g.get(name, 0.0), part)
+    elif not is_zero(part):
+        raise UnsupportedSyntax(f"the attribute `{name}` of a {type(x).__name__} has no derivative rule")
+
+
+def get_attribute(g: Any, x: Any, name: str) -> Any:
+    """The cotangent of `x.name` out of the cotangent of `x`."""
+    if is_zero(g):
+        return 0.0
+    return g[x._fields.index(name)] if isinstance(g, list) else g.get(name, 0.0)
+
+
+def match(g: Any, x: Any) -> Any:
+    """The cotangent `g` in the structure of `x`: a list as an array where `x` is one, a scalar zero spread out."""
+    if isinstance(x, np.ndarray):
+        if isinstance(g, list):
+            if not g:
+                return np.zeros(x.shape)
+            return np.stack([np.broadcast_to(p, x.shape[1:]) for p in g])
+        return np.broadcast_to(g, x.shape) if np.shape(g) != x.shape else g
+    if isinstance(x, (list, tuple)) and isinstance(g, np.ndarray):
+        return list(g)
+    if isinstance(x, (list, tuple)) and is_zero(g):
+        return zeros_like(x)
+    return g
+
+
+def unrepeat_list(g: Any, xs: Any) -> Any:
+    """The cotangent of the list `xs` for `xs * n`."""
+    if is_zero(g):
+        return 0.0
+    out: list[Any] = [0.0] * len(xs)
+    for i, part in enumerate(g):
+        out[i % len(xs)] = add(out[i % len(xs)], part)
+    return out
+
+
+def sequence(x: Any) -> Any:
+    """`x` if it can be indexed by position, else the list of what it yields."""
+    if isinstance(x, (list, tuple, np.ndarray, range, str)) or hasattr(x, "__array_function__"):
+        return x
+    return list(x)
+
+
+def sort_array(x: Any, axis: int = -1, kind: Any = None) -> Any:
+    """What `x.sort(axis, kind)` leaves in an array."""
+    return np.sort(x, axis=axis, kind=kind)
+
+
+def like(g: Any, x: Any) -> Any:
+    """The gradient `g` as the caller receives it: in the structure, shape and dtype of `x`, in memory of its own.
+
+    >>> like([1.0, 0.0], (3.0, np.zeros(2)))
+    (1.0, array([0., 0.]))
+    """
+    if isinstance(x, np.ndarray):
+        if x.dtype.kind not in "fcbiu":
+            return x
+        if np.iscomplexobj(g) and x.dtype.kind != "c":
+            g = np.real(g)
+        dtype = x.dtype if x.dtype.kind in "fc" else np.float64
+        if isinstance(g, list):
+            g = match(g, x)
+        out = np.empty_like(x, dtype=dtype)
+        out[...] = g
+        return out
+    if isinstance(x, (bool, np.bool_)) or x is None or isinstance(x, (str, bytes)):
+        return x
+    if isinstance(x, NUMBERS):
+        if isinstance(g, np.ndarray):
+            g = g[()]
+        if np.iscomplexobj(g) and not isinstance(x, (complex, np.complexfloating)):
+            g = np.real(g)
+        if isinstance(x, np.inexact) and not isinstance(x, float):
+            return type(x)(g)
+        if isinstance(x, (complex, np.complexfloating)):
+            return complex(g) if type(x) is complex else type(x)(g)
+        return float(g) if isinstance(g, (int, float, np.floating)) else g
+    if isinstance(x, dict):
+        parts = {k: like(0.0 if is_zero(g) else g.get(k, 0.0), v) for k, v in x.items()}
+        return parts if type(x) is dict else _rebuilt_dict(x, parts)
+    if isinstance(x, (list, tuple)):
+        items = [like(0.0 if is_zero(g) else g[i], v) for i, v in enumerate(x)]
+        if hasattr(x, "_fields"):
+            return type(x)(*items)
+        return type(x)(items)
+    if hasattr(x, "__array_function__"):
+        return g + np.zeros_like(x)
+    if is_object(x):
+        made = _copy.copy(x)
+        for k, v in attributes(x).items():
+            object.__setattr__(made, k, like(0.0 if is_zero(g) else g.get(k, 0.0), v))
+        return made
+    return x
+
+
+def _rebuilt_dict(x: Any, parts: dict[Any, Any]) -> Any:
+    made = _copy.copy(x)
+    made.update(parts)
+    return made
+
+
+def check_scalar(y: Any, name: str) -> None:
+    """Raise unless `y`, the result of the function called `name`, is a real scalar."""
+    if isinstance(y, (float, int)) or (np.isscalar(y) and np.isrealobj(y) and not isinstance(y, (str, bytes))):
+        return
+    if hasattr(y, "shape") and y.shape == () and np.isrealobj(y):
+        return
+    if hasattr(y, "shape"):
+        kind = "complex " if np.iscomplexobj(y) else ""
+        got = f"a {kind}scalar" if y.shape == () else f"an array of shape {y.shape}"
+    else:
+        got = f"a {type(y).__name__}"
+    raise ResultError(
+        f"grad needs a function whose result is a real scalar, but {name} returned {got}. Reduce the result to a scalar, or "
+        "use srcgrad.jacobian, srcgrad.vjp or srcgrad.elementwise_grad."
+    )
+
+
+def check_argument(x: Any, name: str) -> None:
+    """Raise if a derivative with respect to `x`, the argument called `name`, makes no sense."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None and getattr(x, "ndim", 0) and dtype.kind in "biu":
+        raise ArgumentError(
+            f"the argument `{name}` is an array of {dtype}: a derivative needs floating point numbers. Pass "
+            f"`{name}.astype(float)`, or leave it out of argnums."
+        )
+    if isinstance(x, (str, bytes)) or (dtype is not None and dtype.kind not in "fcbiu"):
+        raise ArgumentError(f"the argument `{name}` is a {type(x).__name__}: it has no derivative. Leave it out of argnums.")
+
+
+def new_object(cls: type) -> Any:
+    """An instance of `cls` without attributes."""
+    return cls.__new__(cls)

@@ -1,0 +1,240 @@
+"""The object that a user holds after `grad`: a function that compiles itself once for each kind of arguments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime.errors import ArgumentError, SourceError
+
+Key = tuple[Any, ...]
+
+
+def kind_of(value: Any) -> Any:
+    """The part of a value that a compiled derivative is specialised on: its kind and rank, never its value.
+
+    For an array also which dimensions are 1 and whether it holds float64: then no code for broadcasting or casting is
+    needed where nothing is broadcast or cast.
+    """
+    kind = type(value)
+    if kind is float or kind is int:
+        return kind
+    if kind is np.ndarray:
+        shape = value.shape
+        return (len(shape), value.dtype.char, tuple([n == 1 for n in shape]) if 1 in shape else None)
+    if kind is list:
+        return ("list", frozenset(map(kind_of, value)) if value else None)
+    if kind is tuple:
+        return ("tuple", *map(kind_of, value))
+    if kind is dict:
+        return ("dict", tuple((k, kind_of(v)) for k, v in value.items()))
+    if kind is types.FunctionType and value.__closure__ is None:
+        return ("function", value)
+    if isinstance(value, (types.BuiltinFunctionType, np.ufunc, type)):
+        return ("function", value)
+    return kind
+
+
+class Compiled:
+    """One emitted derivative: the function, its source, and what must still hold for it to be valid."""
+
+    def __init__(self, function: Any, source: str, dependencies: list[tuple[dict[str, Any], str, Any]]) -> None:
+        self.function, self.source, self.dependencies = function, source, dependencies
+
+    def stale(self) -> bool:
+        return any(space.get(name) is not value for space, name, value in self.dependencies)
+
+
+class Lazy:
+    """What all transformed functions share: the primal, its signature, methods, compilation under a lock."""
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        if not callable(fun):
+            raise ArgumentError(f"a transform needs a function, not a {type(fun).__name__}")
+        self.primal = fun
+        self.is_method = False
+        self._compiled: dict[Key, Compiled] = {}
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
+            try:
+                setattr(self, attribute, getattr(fun, attribute))
+            except AttributeError:
+                pass
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.is_method = not isinstance(inspect.getattr_static(owner, name, None), staticmethod)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    @functools.cached_property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.primal)
+
+    @property
+    def plain(self) -> types.FunctionType:
+        """The Python function behind the primal: of a bound method, a partial, an object with `__call__`, another transform."""
+        return plain_function(self.primal)[0]
+
+    @property
+    def leading(self) -> tuple[Any, ...]:
+        """Arguments that the plain function takes before those of the caller: `self`."""
+        return plain_function(self.primal)[1]
+
+    def __repr__(self) -> str:
+        return f"<srcgrad {type(self).__name__.lower()} of {getattr(self, '__qualname__', self.primal)!r}>"
+
+
+def plain_function(fun: Any) -> tuple[types.FunctionType, tuple[Any, ...]]:
+    """(the Python function to differentiate, arguments that it takes before the caller's)."""
+    if isinstance(fun, types.FunctionType):
+        return fun, ()
+    if isinstance(fun, types.MethodType):
+        inner, before = plain_function(fun.__func__)
+        return inner, (*before, fun.__self__)
+    if isinstance(fun, functools.partial):
+        from srcgrad.runtime import dispatch
+
+        return dispatch._partial(fun), (fun,)
+    njit = getattr(fun, "py_func", None)  # a Numba dispatcher holds the Python function
+    if isinstance(njit, types.FunctionType):
+        return njit, ()
+    call = getattr(type(fun), "__call__", None)
+    if isinstance(call, types.FunctionType) and not isinstance(fun, type):
+        return call, (fun,)
+    from srcgrad.runtime import dispatch
+    from srcgrad.runtime.rules import table
+
+    if table.find(fun) is not None:
+        try:
+            count = sum(p.default is p.empty for p in inspect.signature(fun).parameters.values())
+        except (ValueError, TypeError):
+            count = getattr(fun, "nin", 1)
+        return dispatch._wrapper(fun, count, ()), ()
+    name = getattr(fun, "__qualname__", repr(fun))
+    raise SourceError(
+        f"`{name}` has no Python source to differentiate and no derivative rule. Wrap it in a Python function that uses "
+        "functions with rules."
+    )
+
+
+class Gradient(Lazy):
+    """The gradient of a function with a real scalar result; see `srcgrad.grad`."""
+
+    def __init__(self, fun: Any, argnums: Any, argnames: Any, has_aux: bool, with_value: bool) -> None:
+        super().__init__(fun)
+        self.argnums, self.argnames, self.has_aux, self.with_value = argnums, argnames, has_aux, with_value
+        if not isinstance(argnums, int) and not (
+            isinstance(argnums, (tuple, list)) and all(isinstance(a, int) for a in argnums) and argnums
+        ):
+            raise ArgumentError(f"argnums must be an int or a tuple of ints, not {argnums!r}")
+        if argnames is not None and not isinstance(argnames, (str, tuple, list)):
+            raise ArgumentError(f"argnames must be a str or a tuple of str, not {argnames!r}")
+
+    # Which parameters ------------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def _parameters(self) -> inspect.Signature:
+        return inspect.signature(self.plain)
+
+    def _wanted(self, leading: int, args: tuple[Any, ...]) -> tuple[str, ...]:
+        """The names of the differentiated parameters; an element of `*args` as "args:2"."""
+        names: list[str] = []
+        parameters = list(self._parameters.parameters.values())
+        called = parameters[leading:]
+        positional = [p.name for p in called if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        variadic = next((p.name for p in called if p.kind is p.VAR_POSITIONAL), None)
+        every = [p.name for p in called if p.kind is not p.VAR_POSITIONAL]
+        if self.argnames is not None:
+            for n in [self.argnames] if isinstance(self.argnames, str) else self.argnames:
+                if n not in every and not any(p.kind is p.VAR_KEYWORD for p in called):
+                    raise ArgumentError(
+                        f"argnames: {self._title} has no parameter `{n}`; it has {', '.join(every) or 'none'}"
+                    )
+                names.append(n)
+            return tuple(names)
+        count = max(len(positional), len(args)) if variadic else len(positional)
+        for a in [self.argnums] if isinstance(self.argnums, int) else self.argnums:
+            position = a + count if a < 0 else a
+            if not 0 <= position < count:
+                raise ArgumentError(
+                    f"argnums: {self._title} takes {count} positional argument{'s' * (count != 1)}, so there is no argument {a}"
+                )
+            names.append(positional[position] if position < len(positional) else f"{variadic}:{position - len(positional)}")
+        return tuple(names)
+
+    @property
+    def _title(self) -> str:
+        return getattr(self.primal, "__qualname__", None) or type(self.primal).__qualname__
+
+    # Calls -----------------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            key = (*map(kind_of, args), *((k, kind_of(v)) for k, v in kwargs.items()))
+            compiled = self._compiled.get(key)
+        except TypeError:
+            key, compiled = (id(self),), None
+        if compiled is None or compiled.stale():
+            compiled = self._compile(key, args, kwargs)
+        before = self.leading
+        try:
+            return compiled.function(*before, *args, **kwargs)
+        except Exception as error:
+            from srcgrad.transforms.traceback import shown_in_user_code
+
+            raise shown_in_user_code(error) from error.__cause__
+
+    def _compile(self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
+        with self._lock:
+            known = self._compiled.get(key)
+            if known is not None and not known.stale():
+                return known
+            from srcgrad.transforms import build
+
+            made = build.gradient(self, (*self.leading, *args), kwargs, len(self.leading) + self.is_method)
+            self._compiled[key] = made
+            return made
+
+    # Looking -----------------------------------------------------------------------------------------------------------------
+
+    @property
+    def source(self) -> str:
+        """The emitted source for arguments of any kind, or of the kinds that the annotations tell."""
+        return self._generic().source
+
+    def source_for(self, *args: Any, **kwargs: Any) -> str:
+        """The emitted source for arguments of the kinds of the given ones."""
+        key = (*map(kind_of, args), *((k, kind_of(v)) for k, v in kwargs.items()))
+        return self._compile(key, args, kwargs).source
+
+    @property
+    def __wrapped__(self) -> Any:
+        return self._generic().function
+
+    def _generic(self) -> Compiled:
+        with self._lock:
+            known = self._compiled.get(("generic",))
+            if known is None or known.stale():
+                from srcgrad.transforms import build
+
+                known = build.generic_gradient(self, len(self.leading) + self.is_method)
+                self._compiled[("generic",)] = known
+            return known
+
+    # As an input of other transforms -------------------------------------------------------------------------------------------
+
+    def __srcgrad_call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The emitted function for these arguments, for a caller that differentiates it again."""
+        key = (*map(kind_of, args), *((k, kind_of(v)) for k, v in kwargs.items()))
+        return self._compile(key, args, kwargs).function
+
+    def __reduce__(self) -> Any:
+        return (Gradient, (self.primal, self.argnums, self.argnames, self.has_aux, self.with_value))

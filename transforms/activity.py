@@ -1,0 +1,97 @@
+"""Activity: which names both depend on a differentiated argument and influence the result.
+
+Before: normalized statements with facts.   After: the same; `active(...)` gives the set of active names.
+Why here: only active names get adjoints; whatever else the function does stays as it is.
+Both halves are fixed points over the statements, by name, since normalized names are single values (LESSONS of activity
+analysis: Hascoet, Naumann & Pascual, "To be recorded analysis in reverse-mode automatic differentiation", section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gast
+
+from srcgrad.transforms import resolve
+from srcgrad.transforms.tree import dataflow
+
+DISCRETE_KINDS = ("string", "none", "module")
+
+
+def statements(body: list[Any]) -> Iterator[Any]:
+    """All statements of a body and of the blocks inside, in order."""
+    for s in body:
+        yield s
+        for inner in dataflow.blocks(s):
+            yield from statements(inner)
+
+
+class Flow:
+    """For each statement the edges (sources, target) along which a derivative flows."""
+
+    def __init__(self, body: list[Any], facts: dict[str, Any]) -> None:
+        self.edges: list[tuple[list[str], str]] = []
+        self.facts = facts
+        for s in statements(body):
+            self.statement(s)
+
+    def edge(self, sources: list[str], target: str) -> None:
+        self.edges.append((sources, target))
+
+    def statement(self, s: Any) -> None:
+        if isinstance(s, gast.Assign):
+            (to,) = s.targets
+            if isinstance(to, gast.Tuple):
+                if isinstance(s.value, gast.Name):
+                    for part in to.elts:
+                        v = part.value.id if isinstance(part, gast.Starred) else part.id
+                        self.edge([s.value.id], v)
+                return
+            sources = [n for _, n in self.operation(s.value).operands]
+            if isinstance(to, gast.Name):
+                self.edge(sources, to.id)
+            elif isinstance(to.value, gast.Name):
+                self.edge(sources, to.value.id)
+        elif isinstance(s, gast.AugAssign):
+            sources = [s.value.id] if isinstance(s.value, gast.Name) else []
+            owner = s.target if isinstance(s.target, gast.Name) else s.target.value
+            if isinstance(owner, gast.Name):
+                self.edge(sources, owner.id)
+        elif isinstance(s, gast.Expr) and isinstance(s.value, gast.Call):
+            op = self.operation(s.value)
+            if op.kind in ("append", "insert"):
+                for key, n in op.operands:
+                    if key != "list" and isinstance(s.value.func.value, gast.Name):
+                        self.edge([n], s.value.func.value.id)
+        elif isinstance(s, gast.FunctionDef):
+            self.edge(sorted(getattr(s, "captured", {}).values()), s.name)
+
+    def operation(self, value: Any) -> Any:
+        op = resolve.operation(value)
+        if op.kind == "inert":
+            op.operands = []
+        return op
+
+
+def active(body: list[Any], facts: dict[str, Any], inputs: set[str], outputs: set[str]) -> set[str]:
+    """The active names: varied with `inputs` and useful for `outputs`."""
+    edges = Flow(body, facts).edges
+    edges = [(s, t) for s, t in edges if facts.get(t, resolve.UNKNOWN).kind not in DISCRETE_KINDS]
+    varied = _closure(inputs, [(s, t) for sources, t in edges for s in sources])
+    useful = _closure(outputs, [(t, s) for sources, t in edges for s in sources])
+    return varied & useful
+
+
+def _closure(start: set[str], arrows: list[tuple[str, str]]) -> set[str]:
+    reached = set(start)
+    by: dict[str, list[str]] = {}
+    for a, b in arrows:
+        by.setdefault(a, []).append(b)
+    todo = list(start)
+    while todo:
+        for b in by.get(todo.pop(), ()):
+            if b not in reached:
+                reached.add(b)
+                todo.append(b)
+    return reached

@@ -1,0 +1,270 @@
+"""Aliases: which names may share memory, wherever something is written in place.
+
+Before: normalized statements with facts and activity.   After: the same, or a refusal that shows the write and the alias.
+Why here: the reverse pass treats each name as a value of its own, which is exact unless memory that one name writes is
+later seen through another. It also asks which values are overwritten before the reverse sweep reads them.
+
+The relation is followed along the statements (a fresh value shares with nothing; a name bound anew forgets what it shared).
+A token is a name, `x`, or what a container holds, `x*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gast
+
+from srcgrad.runtime.errors import AliasError
+from srcgrad.transforms import facts as facts_module
+from srcgrad.transforms import resolve
+from srcgrad.transforms.facts import UNKNOWN
+from srcgrad.transforms.normalize import MUTATORS
+from srcgrad.transforms.read import Source, fail
+from srcgrad.transforms.tree import dataflow
+
+VALUES = ("scalar", "string", "none", "module", "function", "closure")
+Relation = dict[str, set[str]]
+
+
+class Aliases:
+    """`effects(operation)` tells for a call of a Python function: (parameters it writes into, may its result share memory
+    with an argument), by the names of the arguments."""
+
+    def __init__(
+        self, source: Source, tree: Any, facts: dict[str, Any], active: set[str], effects: Callable[[Any, Any], Any]
+    ) -> None:
+        self.source, self.tree, self.facts, self.active, self.effects = source, tree, facts, active, effects
+        self.position: dict[int, int] = {}
+        self.loops: dict[int, tuple[int, ...]] = {}
+        self.writes: list[tuple[str, int]] = []
+        self.parent: dict[str, str] = {}
+        self.live: dataflow.Live = {}
+        self.parameters = {p.id for p in dataflow.parameters(tree)}
+        self.written_parameters: set[str] = set()
+        self.shared_result = False
+        dataflow.liveness(tree.body, set(), self.live)
+        self.number(tree.body, ())
+        self.collect(tree.body)
+        if self.writes or any(isinstance(s, gast.Return) for s in tree.body):
+            start: Relation = {}
+            self.block(tree.body, start)
+
+    def number(self, body: list[Any], loops: tuple[int, ...]) -> None:
+        for s in body:
+            self.position[id(s)] = len(self.position)
+            self.loops[id(s)] = loops
+            inner = (*loops, id(s)) if isinstance(s, (gast.For, gast.While)) else loops
+            for b in dataflow.blocks(s):
+                self.number(b, inner)
+
+    def kind(self, n: str) -> str:
+        return str(self.facts.get(n, UNKNOWN).kind)
+
+    # Who writes --------------------------------------------------------------------------------------------------------
+
+    def written(self, s: Any) -> list[str]:
+        """Names whose memory a statement may write."""
+        if isinstance(s, gast.Assign) and isinstance(s.targets[0], (gast.Subscript, gast.Attribute)):
+            owner = s.targets[0].value
+            return [owner.id] if isinstance(owner, gast.Name) else []
+        if isinstance(s, gast.AugAssign):
+            owner = s.target if isinstance(s.target, gast.Name) else s.target.value
+            if isinstance(owner, gast.Name) and not (owner is s.target and self.kind(owner.id) in VALUES):
+                return [owner.id]
+            return []
+        if isinstance(s, gast.Delete):
+            return [t.value.id for t in s.targets if isinstance(t, gast.Subscript) and isinstance(t.value, gast.Name)]
+        value = getattr(s, "value", None)
+        if isinstance(s, (gast.Assign, gast.Expr)) and isinstance(value, gast.Call):
+            op = resolve.operation(value)
+            if op.kind in ("append", "pop", "insert", "reverse", "clear") and isinstance(value.func.value, gast.Name):
+                return [value.func.value.id]
+            if op.kind in ("call", "dispatch"):
+                return sorted(self.effects(op, value)[0])
+            if isinstance(value.func, gast.Attribute) and value.func.attr in MUTATORS and op.kind == "inert":
+                return [value.func.value.id] if isinstance(value.func.value, gast.Name) else []
+        return []
+
+    def collect(self, body: list[Any]) -> None:
+        for s in body:
+            self.writes += [(n, id(s)) for n in self.written(s)]
+            for b in dataflow.blocks(s):
+                self.collect(b)
+
+    # The relation --------------------------------------------------------------------------------------------------------
+
+    def find(self, t: str) -> str:
+        while self.parent.get(t, t) != t:
+            t = self.parent[t]
+        return t
+
+    def unite(self, a: str, b: str) -> None:
+        ra, rb = self.find(a), self.find(b)
+        if ra != rb:
+            self.parent[ra] = rb
+
+    def relate(self, r: Relation, a: str, b: str) -> None:
+        """`a` may share with `b` and with all that `b` shares with."""
+        if a.rstrip("*") == b.rstrip("*") and a == b:
+            return
+        for t in {b, *r.get(b, ())} - {a}:
+            r.setdefault(a, set()).add(t)
+            r.setdefault(t, set()).add(a)
+            self.unite(a, t)
+
+    def forget(self, r: Relation, n: str) -> None:
+        for token in (n, n + "*"):
+            for other in r.pop(token, ()):
+                r.get(other, set()).discard(token)
+
+    def block(self, body: list[Any], r: Relation) -> None:
+        for s in body:
+            self.statement(s, r)
+
+    def statement(self, s: Any, r: Relation) -> None:
+        for n in self.written(s):
+            self.check(n, s, r)
+        if isinstance(s, gast.Assign):
+            (to,) = s.targets
+            if isinstance(to, gast.Name):
+                self.bind(to.id, s.value, r)
+            elif isinstance(to, gast.Tuple):
+                for part in to.elts:
+                    star = isinstance(part, gast.Starred)
+                    v = part.value.id if star else part.id
+                    self.forget(r, v)
+                    if isinstance(s.value, gast.Name) and self.kind(v) not in VALUES:
+                        x = s.value.id
+                        self.relate(r, v + "*" if star else v, x + "*")
+                        if self.kind(x) not in ("tuple", "list"):
+                            self.relate(r, v + "*" if star else v, x)
+            elif isinstance(to.value, gast.Name) and isinstance(s.value, gast.Name):
+                if self.kind(to.value.id) not in ("array", "numeric"):
+                    self.hold(r, to.value.id, s.value.id)
+        elif isinstance(s, gast.Expr) and isinstance(s.value, gast.Call):
+            op = resolve.operation(s.value)
+            if op.kind in ("append", "insert") and isinstance(s.value.func.value, gast.Name):
+                for key, n in op.operands:
+                    if key != "list":
+                        self.hold(r, s.value.func.value.id, n)
+        elif isinstance(s, gast.If):
+            other = {k: set(v) for k, v in r.items()}
+            self.block(s.body, r)
+            self.block(s.orelse, other)
+            _merge(r, other)
+        elif isinstance(s, (gast.For, gast.While)):
+            while True:
+                before = {k: set(v) for k, v in r.items()}
+                for n in dataflow.head_binds(s):
+                    self.forget(r, n)
+                self.block(s.body, r)
+                _merge(r, before)
+                if r == before:
+                    break
+        elif isinstance(s, gast.Try):
+            before = {k: set(v) for k, v in r.items()}
+            self.block(s.body, r)
+            self.block(s.orelse, r)
+            for h in s.handlers:
+                other = {k: set(v) for k, v in before.items()}
+                self.block(h.body, other)
+                _merge(r, other)
+            self.block(s.finalbody, r)
+        elif isinstance(s, gast.With):
+            self.block(s.body, r)
+        elif isinstance(s, gast.FunctionDef):
+            self.forget(r, s.name)
+            for n in getattr(s, "captured", {}).values():
+                self.hold(r, s.name, n)
+        elif isinstance(s, gast.Return):
+            for n in dataflow.free_names(s.value):
+                shared = {t.rstrip("*") for t in {n, *r.get(n, ()), *r.get(n + "*", ())}}
+                if self.kind(n) not in VALUES and shared & self.parameters:
+                    self.shared_result = True
+
+    def hold(self, r: Relation, container: str, n: str) -> None:
+        if self.kind(n) in VALUES:
+            return
+        self.relate(r, container + "*", n)
+        self.relate(r, container + "*", n + "*")
+
+    def bind(self, v: str, value: Any, r: Relation) -> None:
+        op = resolve.operation(value)
+        sources = [n for _, n in op.operands if self.kind(n) not in VALUES]
+        shared = {n: {n, *r.get(n, ())} for n in sources}
+        held = {n: {n + "*", *r.get(n + "*", ())} for n in sources}
+        self.forget(r, v)
+        if self.kind(v) in VALUES:
+            return
+        fact = self.facts.get(v, UNKNOWN)
+
+        def link(a: str, tokens: set[str]) -> None:
+            for t in tokens:
+                if t.rstrip("*") != v:
+                    self.relate(r, a, t)
+
+        for n in sources:
+            if op.kind == "copy":
+                link(v, shared[n])
+                link(v + "*", held[n])
+            elif op.kind in ("tuple", "list", "dict", "struct"):
+                link(v + "*", shared[n] | held[n])
+            elif op.kind in ("item", "attribute", "pop"):
+                if self.kind(n) in ("array", "numeric"):
+                    if not (isinstance(value, gast.Subscript) and facts_module.getitem(self.facts[n], value.slice).kind == "scalar"):
+                        link(v, shared[n])
+                else:
+                    link(v, held[n])
+                    link(v + "*", held[n])
+                    if self.kind(n) not in ("tuple", "list", "dict"):
+                        link(v, shared[n])
+            elif op.kind in ("concat", "repeat", "sequence", "copy_of", "copy_of_list"):
+                link(v + "*", held[n] | (shared[n] if op.kind == "sequence" else set()))
+            elif op.kind == "rule":
+                if op.rule is not None and op.rule.alias != "fresh":
+                    link(v, shared[n] | held[n])
+                    if fact.kind in ("list", "tuple", "unknown"):
+                        link(v + "*", shared[n] | held[n])
+            elif op.kind in ("call", "dispatch"):
+                if self.effects(op, value)[1]:
+                    link(v, shared[n] | held[n])
+                    link(v + "*", shared[n] | held[n])
+        if not sources and isinstance(value, (gast.Name, gast.Attribute, gast.Subscript)):
+            root = value
+            while isinstance(root, (gast.Attribute, gast.Subscript)):
+                root = root.value
+            if isinstance(root, gast.Name) and root.id != v:
+                link(v, {root.id, root.id + "*", *r.get(root.id, ()), *r.get(root.id + "*", ())})
+
+    def check(self, n: str, s: Any, r: Relation) -> None:
+        live = self.live.get(id(s), set())
+        for t in sorted(r.get(n, ())):
+            other = t.rstrip("*")
+            outside = other not in self.facts
+            if other != n and (other in live or outside) and ({n, other} & self.active):
+                what = f"`{n}` is written in place here while `{other}` may share its memory"
+                raise fail(AliasError, self.source, s, what, f"Make `{n}` a copy first: `{n} = {n}.copy()`.")
+        if n in self.parameters or any(t.rstrip("*") in self.parameters for t in r.get(n, ())):
+            self.written_parameters |= {n} & self.parameters | {t.rstrip("*") for t in r.get(n, ())} & self.parameters
+
+    # For the reverse pass ------------------------------------------------------------------------------------------------
+
+    def overwritten(self, n: str, s: Any) -> bool:
+        """May the memory of `n`, as `s` reads it, be written before the reverse sweep?"""
+        if self.kind(n) in VALUES or not self.writes or id(s) not in self.position:
+            return False
+        root = self.find(n)
+        for written, where in self.writes:
+            if self.find(written) != root and written != n:
+                continue
+            if self.position[where] > self.position[id(s)]:
+                return True
+            if set(self.loops[where]) & set(self.loops[id(s)]):
+                return True
+        return False
+
+
+def _merge(a: Relation, b: Relation) -> None:
+    for k, v in b.items():
+        a.setdefault(k, set()).update(v)

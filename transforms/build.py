@@ -1,0 +1,153 @@
+"""Build: what the front door asks of the compiler."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from typing import Any
+
+import gast
+import numpy as np
+
+from srcgrad.runtime import dispatch, trees
+from srcgrad.runtime.errors import ArgumentError
+from srcgrad.transforms import facts as facts_module
+from srcgrad.transforms.compile import Callee, Compiler, Emitter, Pair, Unit, annotated_facts, fact_of
+from srcgrad.transforms.facts import UNKNOWN, Fact
+from srcgrad.transforms.tree import dataflow
+
+
+def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: int) -> Any:
+    """The emitted gradient for arguments of the kinds of `args` and `kwargs`."""
+    from srcgrad.gradient import Compiled
+
+    function = df.plain
+    signature = df._parameters
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{df._title}() {error}") from None
+    wanted = df._wanted(leading, args[leading:])
+    given: dict[str, Fact] = {}
+    floating = set()
+    for n, v in bound.arguments.items():
+        p = signature.parameters[n]
+        if p.kind is p.VAR_POSITIONAL:
+            given[n] = Fact("tuple", items=tuple(fact_of(x, f"{n}[{i}]") for i, x in enumerate(v)))
+        elif p.kind is p.VAR_KEYWORD:
+            given[n] = Fact("dict", items=tuple((k, fact_of(x, f"{n}[{k}]")) for k, x in v.items()))
+        else:
+            given[n] = fact_of(v, n)
+            if type(v) is np.ndarray and v.dtype == np.float64:
+                floating.add(n)
+    for w in wanted:
+        base, _, position = w.partition(":")
+        value = bound.arguments.get(base, signature.parameters[base].default if base in signature.parameters else None)
+        trees.check_argument(value[int(position)] if position else value, w)
+    made, source, dependencies = _emit(df, function, given, wanted, floating)
+    return Compiled(made, source, dependencies)
+
+
+def generic_gradient(df: Any, leading: int) -> Any:
+    """The emitted gradient for arguments of any kind, or of the kinds that annotations tell."""
+    from srcgrad.gradient import Compiled
+
+    wanted = df._wanted(leading, ())
+    given = annotated_facts(df.plain)
+    return Compiled(*_emit(df, df.plain, given, wanted, set()))
+
+
+def _emit(df: Any, function: types.FunctionType, given: Any, wanted: Any, floating: set[str]) -> Any:
+    argnums = df.argnums if df.argnames is None else (0 if isinstance(df.argnames, str) else (0,))
+    names = tuple(dict.fromkeys(w.partition(":")[0] for w in wanted))
+    compiler = Compiler()
+    unit = Unit(compiler, Callee(function), given, names)
+    emitter = Emitter(compiler, unit)
+    emitter.compiler_floating = floating
+    made, text = emitter.gradient(argnums, df.with_value, df.has_aux, wanted)
+    texts = [text]
+    seen: list[Pair] = []
+
+    def visit(pairs: list[Pair]) -> None:
+        for p in pairs:
+            if p not in seen:
+                seen.append(p)
+                texts.extend(p.sources)
+                visit(p.uses)
+
+    visit(emitter.uses)
+    return made, "\n\n\n".join(t.rstrip() for t in texts) + "\n", compiler.dependencies()
+
+
+def compile_call(
+    function: types.FunctionType, first: tuple[str, ...], objects: tuple[Any, ...], args: Any, kwargs: Any, kind: str
+) -> tuple[Any, Any, tuple[str, ...]]:
+    """For the runtime dispatcher: the halves of a callee for these arguments, and its parameters in order."""
+    signature = inspect.signature(function)
+    captured: tuple[str, ...] = ()
+    given: dict[str, Fact] = {}
+    if kind == "function":
+        captured = first
+        given = {n: _weak(fact_of(v, n)) for n, v in zip(first, objects, strict=True)}
+        before: tuple[Any, ...] = ()
+    else:
+        before = objects
+    bound = signature.bind(*before, *args, **kwargs)
+    parameters: list[str] = list(captured)
+    for n, p in signature.parameters.items():
+        if n not in bound.arguments:
+            continue
+        v = bound.arguments[n]
+        if p.kind is p.VAR_POSITIONAL:
+            given[n] = Fact("tuple", items=tuple(_weak(fact_of(x, f"{n}[{i}]")) for i, x in enumerate(v)))
+            parameters.append("*" + n)
+        elif p.kind is p.VAR_KEYWORD:
+            given[n] = Fact("dict", items=tuple((k, _weak(fact_of(x, f"{n}[{k}]"))) for k, x in v.items()))
+            parameters.append("**" + n)
+        else:
+            given[n] = _weak(fact_of(v, n))
+            parameters.append(("=" if n in kwargs or p.kind is p.KEYWORD_ONLY else "") + n)
+    wanted = tuple(p.lstrip("*=") for p in parameters)
+    callee = Callee(function, captured=captured)
+    from srcgrad.transforms.compile import _hashable
+
+    key = (function.__code__, tuple(sorted((k, _hashable(v)) for k, v in given.items())), wanted, id(function.__globals__))
+    known = _CALLS.get(key)
+    if known is None:
+        compiler = Compiler()
+        written, _ = compiler.effects(callee)
+        touched = [n for n in given if n in written and _mutable(n, bound.arguments, given)]
+        if touched:
+            from srcgrad.runtime.errors import AliasError
+
+            raise AliasError(
+                f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: `{function.__qualname__}` writes into its "
+                f"argument `{touched[0]}`, which a differentiated caller can't follow here. Let it return a new value instead."
+            )
+        pair = compiler.pair(callee, given, wanted)
+        known = _CALLS[key] = (pair.forward.cell_contents, pair.reverse.cell_contents, compiler)
+    reverse = known[1]
+    if len(wanted) == 1:
+        reverse = _single(reverse)
+    return known[0], reverse, tuple(parameters)
+
+
+def _mutable(n: str, arguments: dict[str, Any], given: dict[str, Fact]) -> bool:
+    return given[n].kind not in ("scalar", "string", "none", "function")
+
+
+def _single(reverse: Any) -> Any:
+    return lambda g, saved: (reverse(g, saved),)
+
+
+def _weak(fact: Fact) -> Fact:
+    from srcgrad.transforms.compile import weakened
+
+    return weakened(fact, "v")
+
+
+_CALLS: dict[Any, Any] = {}
+
+dispatch.compiler = compile_call
+
+__all__ = ["ArgumentError", "UNKNOWN", "dataflow", "facts_module", "gast", "generic_gradient", "gradient"]

@@ -1,0 +1,1116 @@
+"""The compiler's driver: analyses a function for given kinds of arguments and emits its derivative.
+
+`emit` gives a function object of one *form*:
+
+    grad            the gradient
+    value_and_grad  (value, gradient)
+    forward         (value, saved): the primal with what its reverse half needs
+    reverse         (cotangent of the value, saved) -> cotangents of the arguments
+    jvp             (arguments, tangents) -> (value, tangent)
+
+One derivative is compiled per function, kinds of arguments and set of differentiated arguments.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import gast
+import numpy as np
+
+from srcgrad.runtime import dispatch, trees
+from srcgrad.runtime.errors import ArgumentError, NoRule, UnsupportedSyntax
+from srcgrad.runtime.rules import table
+from srcgrad.transforms import facts as facts_module
+from srcgrad.transforms import resolve
+from srcgrad.transforms.activity import active as active_names
+from srcgrad.transforms.activity import statements
+from srcgrad.transforms.aliases import Aliases
+from srcgrad.transforms.check import check
+from srcgrad.transforms.desugar import desugar
+from srcgrad.transforms.facts import BOTTOM, UNKNOWN, Fact, Interpreter
+from srcgrad.transforms.load import load
+from srcgrad.transforms.normalize import normalize
+from srcgrad.transforms.read import Source, fail, read
+from srcgrad.transforms.recording import record
+from srcgrad.transforms.reverse import Reverse, fresh, qualified
+from srcgrad.transforms.simplify import Simplify
+from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree.build import (
+    assign,
+    assign_tuple,
+    call,
+    clone,
+    constant,
+    expression,
+    list_,
+    name,
+    subscript,
+    tuple_,
+)
+from srcgrad.transforms.tree.externals import Externals
+from srcgrad.transforms.tree.names import Names, identifiers
+from srcgrad.transforms.tree.scope import MISSING, Scope
+from srcgrad.transforms.tree.taint import Taint
+from srcgrad.transforms.write import unparse
+
+DISCRETE = {
+    *(len, isinstance, issubclass, range, print, str, repr, type, hasattr, id, int, round, bool, any, all, callable, hash),
+    *(format, ord, chr, input, open, slice, set, frozenset, bytes, divmod, iter),
+}
+DISCRETE -= {set, frozenset, divmod, iter}
+FAMILY_SEPARATOR = "_"
+
+
+def discrete(function: Any) -> bool:
+    """Does the result of calling `function` never carry a derivative?"""
+    try:
+        if function in DISCRETE:
+            return True
+    except TypeError:
+        return False
+    rule = table.find(function)
+    if rule is not None:
+        return not rule.differentiable and rule.alias == "fresh"
+    module = (getattr(function, "__module__", None) or "").split(".")[0]
+    return module in ("logging", "warnings", "time", "random", "datetime", "pprint", "traceback") or isinstance(
+        getattr(function, "__self__", None), _loggers()
+    )
+
+
+def _loggers() -> tuple[type, ...]:
+    logging = sys.modules.get("logging")
+    return (logging.Logger,) if logging is not None else ()
+
+
+@dataclass
+class Callee:
+    """A Python function to differentiate, or a function defined inside another one (`definition`, with its parent)."""
+
+    function: types.FunctionType
+    definition: Any = None
+    parent: Any = None
+    captured: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> Any:
+        return (self.function.__code__ if self.definition is None else id(self.definition), self.function.__globals__ is None)
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__ if self.definition is None else str(self.definition.name)
+
+
+class Unit:
+    """The analysis of one function for given facts about its parameters and a set of differentiated parameters."""
+
+    def __init__(self, compiler: Compiler, callee: Callee, given: dict[str, Fact], wanted: tuple[str, ...]) -> None:
+        self.compiler, self.callee, self.given, self.wanted = compiler, callee, given, wanted
+        if callee.definition is None:
+            self.source: Source = read(callee.function)
+            self.tree = clone(self.source.tree)
+        else:
+            self.source = callee.parent.source
+            self.tree = clone(callee.definition)
+            first = [gast.Name(c, gast.Param(), None, None) for c in callee.captured]
+            self.tree.args.posonlyargs = first + self.tree.args.posonlyargs
+            if not self.tree.args.posonlyargs[len(first) :]:
+                self.tree.args.args = self.tree.args.posonlyargs + self.tree.args.args
+                self.tree.args.posonlyargs = []
+        tree = self.tree
+        own = {p.id for p in dataflow.parameters(tree)} | dataflow.bound_names(tree.body)
+        declared = {n for s in statements(tree.body) if isinstance(s, (gast.Global, gast.Nonlocal)) for n in s.names}
+        self.scope = Scope(callee.function, frozenset(own - declared))
+        self.find_imports(tree)
+        check(self.source, tree, self.scope)
+        used = identifiers(tree) | set(callee.function.__code__.co_names) | set(callee.function.__code__.co_freevars)
+        self.user_names = own | used
+        self.names = Names(used)
+        self.defaults = self.default_facts()
+        self.taint = Taint(self.tainted(), tree.body, self.lookup, discrete)
+        tree.decorator_list = []
+        tree.returns = None
+        for p in dataflow.parameters(tree):
+            p.annotation = None
+        desugar(self.source, tree, self.names, self.taint)
+        self.interpret()
+        normalize(self.source, tree, self.names, self.taint)
+        self.interpreter = self.interpret()
+        self.result = self.interpreter.result
+        returned = tree.body[-1].value
+        outputs = {n.id for n in gast.walk(returned) if isinstance(n, gast.Name)}
+        inputs = {w for w in wanted if given.get(w, UNKNOWN).kind not in ("none", "string")}
+        self.active = active_names(tree.body, self.interpreter.all, inputs, outputs)
+        self.aliases = Aliases(self.source, tree, self.interpreter.all, self.active, self.effects)
+
+    def tainted(self) -> set[str]:
+        return set(self.wanted)
+
+    def find_imports(self, tree: Any) -> None:
+        for s in statements(tree.body):
+            if isinstance(s, gast.Import):
+                for a in s.names:
+                    bound = a.asname or a.name.split(".")[0]
+                    self.scope.imports[bound] = _module(a.name if a.asname else bound)
+            elif isinstance(s, gast.ImportFrom) and not s.level:
+                module = _module(s.module or "")
+                for a in s.names:
+                    self.scope.imports[a.asname or a.name] = getattr(module, a.name, MISSING) if module else MISSING
+
+    def default_facts(self) -> dict[str, Fact]:
+        facts: dict[str, Fact] = {}
+        a, f = self.tree.args, self.callee.function
+        if self.callee.definition is None:
+            positional = a.posonlyargs + a.args
+            values = f.__defaults__ or ()
+            for p, v in zip(positional[len(positional) - len(values) :], values, strict=True):
+                facts[p.id] = fact_of_default(v)
+            for p in a.kwonlyargs:
+                if p.id in (f.__kwdefaults__ or {}):
+                    facts[p.id] = fact_of_default((f.__kwdefaults__ or {})[p.id])
+        else:
+            positional = a.posonlyargs + a.args
+            for p, d in zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True):
+                facts[p.id] = getattr(d, "fact", UNKNOWN)
+            for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True):
+                if d is not None:
+                    facts[p.id] = getattr(d, "fact", UNKNOWN)
+        return facts
+
+    def lookup(self, node: Any) -> Any:
+        found = self.scope.lookup(node)
+        return None if found is MISSING else found
+
+    def interpret(self) -> Interpreter:
+        interpreter = Interpreter(self.scope, self.call_user)
+        env = {}
+        for p in dataflow.parameters(self.tree):
+            fact = self.given.get(p.id, self.defaults.get(p.id, UNKNOWN))
+            if self.tree.args.vararg is not None and p.id == self.tree.args.vararg.id and p.id not in self.given:
+                fact = Fact("tuple", items=())
+            if self.tree.args.kwarg is not None and p.id == self.tree.args.kwarg.id and p.id not in self.given:
+                fact = Fact("dict", items=())
+            env[p.id] = fact
+        interpreter.function(self.tree.body, env)
+        return interpreter
+
+    def callee_of(self, function: Any, node: Any) -> Callee | None:
+        if isinstance(function, gast.FunctionDef):
+            captured = tuple(f for f, _ in getattr(node, "captured", ()))
+            return Callee(self.callee.function, function, self, captured)
+        if isinstance(function, types.FunctionType):
+            return Callee(function)
+        return None
+
+    def call_user(self, function: Any, args: list[Fact], keywords: dict[Any, Fact], node: Any, starred: bool) -> Fact:
+        """The fact of the result of calling a Python function."""
+        if isinstance(function, gast.FunctionDef) and not hasattr(node, "captured"):
+            node.captured_free = True
+            return UNKNOWN
+        callee = self.callee_of(function, node)
+        if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
+            return UNKNOWN
+        if callee is None or starred or not isinstance(node, gast.Call):
+            return UNKNOWN
+        env = {f: self._now(n) for f, n in getattr(node, "captured", ())}
+        return self.compiler.result_fact(callee, args, keywords, env)
+
+    def _now(self, n: str) -> Fact:
+        return getattr(self, "_env", {}).get(n, UNKNOWN)
+
+    def effects(self, op: Any, value: Any) -> tuple[set[str], bool]:
+        """(names of arguments whose memory a call may write, may the result share memory with an argument)."""
+        if op.kind != "call":
+            kinds = {self.interpreter.all.get(n, UNKNOWN).kind for _, n in op.operands}
+            return set(), not kinds <= {"scalar", "string", "none", "function", "closure"}
+        callee = self.callee_of(op.function, value)
+        if callee is None:
+            return set(), True
+        written, shares = self.compiler.effects(callee)
+        names = set()
+        bound = bind(self.parameters_of(callee), value, callee)
+        for p, atoms in bound.items():
+            if p in written:
+                names |= {a.id for a in atoms if isinstance(a, gast.Name)}
+        return names, shares
+
+    def parameters_of(self, callee: Callee) -> Any:
+        return callee.definition.args if callee.definition is not None else read(callee.function).tree.args
+
+
+def _module(dotted: str) -> Any:
+    if dotted in sys.modules:
+        return sys.modules[dotted]
+    try:
+        return importlib.import_module(dotted)
+    except ImportError:
+        return MISSING
+
+
+def bind(args: Any, node: Any, callee: Callee) -> dict[str, list[Any]]:
+    """Which atoms of a call without stars each parameter receives."""
+    bound: dict[str, list[Any]] = {}
+    captured = [gast.Name(now, gast.Load(), None, None) for _, now in getattr(node, "captured", ())]
+    for free, atom in zip(callee.captured, captured, strict=False):
+        bound[free] = [atom]
+    positional = [p.id for p in args.posonlyargs + args.args]
+    for p, atom in zip(positional, node.args, strict=False):
+        bound[p] = [atom]
+    if args.vararg is not None:
+        bound[args.vararg.id] = list(node.args[len(positional) :])
+    named = set(positional) - {p.id for p in args.posonlyargs} | {p.id for p in args.kwonlyargs}
+    for k in node.keywords:
+        if k.arg in named:
+            bound[k.arg] = [k.value]
+        elif args.kwarg is not None:
+            bound.setdefault(args.kwarg.id, []).append(k.value)
+    return bound
+
+
+def fact_of_default(value: Any) -> Fact:
+    fact = fact_of(value, "default")
+    return fact if fact.kind in ("none", "function", "string") else replace(fact, const=MISSING)
+
+
+def fact_of(value: Any, path: str) -> Fact:
+    """The fact of an argument's value: kind, rank and which dimensions are 1; never other shapes or values."""
+    if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+        return Fact("scalar", real=isinstance(value, (bool, int, float, np.integer, np.bool_)))
+    if isinstance(value, (complex, np.complexfloating)):
+        return Fact("scalar")
+    if type(value) is np.ndarray:
+        if value.dtype.kind not in "fcbiu":
+            return UNKNOWN
+        dims = tuple(1 if d == 1 else facts_module.Dim(f"{path}.{i}", 0, True) for i, d in enumerate(value.shape))
+        return Fact("array", dims, value.dtype == np.float64 or value.dtype.kind in "biu")
+    if value is None:
+        return facts_module.NONE
+    if isinstance(value, str):
+        return facts_module.STRING
+    if type(value) is list:
+        fact = BOTTOM
+        for i, v in enumerate(value):
+            fact = facts_module.join(fact, fact_of(v, f"{path}[{i}]"))
+        return Fact("list", items=fact)
+    if type(value) is tuple:
+        return Fact("tuple", items=tuple(fact_of(v, f"{path}[{i}]") for i, v in enumerate(value)))
+    if type(value) is dict and all(isinstance(k, (str, int)) for k in value):
+        return Fact("dict", items=tuple((k, fact_of(v, f"{path}[{k}]")) for k, v in value.items()))
+    if isinstance(value, dict):
+        return Fact("dict")
+    if isinstance(value, types.FunctionType) and value.__closure__ is None:
+        return Fact("function", const=value)
+    if isinstance(value, (types.BuiltinFunctionType, np.ufunc, type)) or table.find(value) is not None:
+        return Fact("function", const=value)
+    return UNKNOWN
+
+
+def weakened(fact: Fact, path: str) -> Fact:
+    """A fact as a callee may know it: no values, and dimensions under the parameter's own names."""
+    if fact.kind == "array" and fact.shape is not None:
+        dims = tuple(
+            1 if d == 1 else facts_module.Dim(f"{path}.{i}", 0, facts_module.several(d)) for i, d in enumerate(fact.shape)
+        )
+        return Fact("array", dims, fact.real)
+    if fact.kind == "scalar":
+        return Fact("scalar", real=fact.real)
+    if fact.kind == "tuple" and fact.items is not None:
+        return Fact("tuple", items=tuple(weakened(f, f"{path}[{i}]") for i, f in enumerate(fact.items)))
+    if fact.kind == "list" and fact.items is not None:
+        return Fact("list", items=weakened(fact.items, path + "[]"))
+    if fact.kind == "dict" and fact.items is not None:
+        return Fact("dict", items=tuple((k, weakened(f, f"{path}[{k}]")) for k, f in fact.items))
+    if fact.kind in ("function", "none"):
+        return fact
+    if fact.kind in ("closure", "struct"):
+        return UNKNOWN
+    return Fact(fact.kind, real=fact.real)
+
+
+@dataclass
+class Pair:
+    """The forward and reverse halves of a callee. The functions are set once both are emitted (recursion refers to cells)."""
+
+    name: str
+    parameters: tuple[str, ...]
+    forward: types.CellType = field(default_factory=types.CellType)
+    reverse: types.CellType = field(default_factory=types.CellType)
+    sources: list[str] = field(default_factory=list)
+    uses: list[Pair] = field(default_factory=list)
+
+
+@dataclass
+class Half:
+    """Stands in the table of externals for one half of a pair that may not be emitted yet."""
+
+    cell: types.CellType
+    __module__ = "srcgrad.emitted"
+
+
+class Compiler:
+    """One per root function: what has been analysed and emitted for it and for the functions it calls."""
+
+    def __init__(self) -> None:
+        self.pairs: dict[Any, Pair] = {}
+        self.results: dict[Any, Fact] = {}
+        self.running: set[Any] = set()
+        self.effect_cache: dict[Any, tuple[set[str], bool]] = {}
+
+    # Summaries of callees --------------------------------------------------------------------------------------------------
+
+    def result_fact(self, callee: Callee, args: list[Fact], keywords: dict[Any, Fact], env: dict[str, Fact]) -> Fact:
+        try:
+            tree = callee.definition if callee.definition is not None else read(callee.function).tree
+        except Exception:
+            return UNKNOWN
+        if isinstance(tree, gast.AsyncFunctionDef) or any(
+            isinstance(n, (gast.Yield, gast.YieldFrom)) for n in gast.walk(tree)
+        ):
+            return UNKNOWN
+        facts = dict(env)
+        a = tree.args
+        positional = [p.id for p in a.posonlyargs + a.args]
+        for p, f in zip(positional, args, strict=False):
+            facts[p] = weakened(f, p)
+        if a.vararg is not None:
+            rest = args[len(positional) :]
+            facts[a.vararg.id] = Fact("tuple", items=tuple(weakened(f, f"{a.vararg.id}[{i}]") for i, f in enumerate(rest)))
+        extra = []
+        for k, f in keywords.items():
+            if k in positional or k in [p.id for p in a.kwonlyargs]:
+                facts[k] = weakened(f, k)
+            else:
+                extra.append((k, weakened(f, k)))
+        if a.kwarg is not None:
+            facts[a.kwarg.id] = Fact("dict", items=tuple(extra))
+        if callee.definition is None:
+            f = callee.function
+            values = f.__defaults__ or ()
+            for p, v in zip(positional[len(positional) - len(values) :], values, strict=True):
+                facts.setdefault(p, fact_of_default(v))
+            for k, v in (f.__kwdefaults__ or {}).items():
+                facts.setdefault(k, fact_of_default(v))
+        key = (callee.key, tuple(sorted((k, _hashable(v)) for k, v in facts.items())))
+        if key in self.results:
+            return self.results[key]
+        if len(self.running) > 40:
+            return UNKNOWN
+        own = {p.id for p in dataflow.parameters(tree)} | dataflow.bound_names(tree.body)
+        scope = Scope(callee.function, frozenset(own))
+        self.results[key] = BOTTOM
+        self.running.add(key)
+        try:
+            for _ in range(6):
+                compiler = self
+
+                def call_user(fn: Any, ar: Any, kw: Any, node: Any, starred: bool) -> Fact:
+                    if starred or not isinstance(fn, types.FunctionType):
+                        return UNKNOWN
+                    return compiler.result_fact(Callee(fn), ar, kw, {})
+
+                interpreter = Interpreter(scope, call_user)
+                found = interpreter.function(clone(tree.body), facts)
+                found = facts_module.join(found, facts_module.NONE) if not _always_returns(tree.body) else found
+                found = weakened(found, "result")
+                if found == self.results[key]:
+                    break
+                self.results[key] = facts_module.join(self.results[key], found)
+            else:
+                self.results[key] = UNKNOWN
+        finally:
+            self.running.discard(key)
+        return self.results[key]
+
+    def effects(self, callee: Callee) -> tuple[set[str], bool]:
+        """(parameters that a function may write into, may its result share memory with a parameter), from its text alone."""
+        key = callee.key
+        if key not in self.effect_cache:
+            self.effect_cache[key] = (set(), False)
+            try:
+                tree = callee.definition if callee.definition is not None else read(callee.function).tree
+            except Exception:
+                self.effect_cache[key] = (set(), True)
+                return self.effect_cache[key]
+            for _ in range(4):
+                found = _effects(self, tree, callee)
+                if found == self.effect_cache[key]:
+                    break
+                self.effect_cache[key] = found
+        return self.effect_cache[key]
+
+    def dependencies(self) -> list[tuple[dict[str, Any], str, Any]]:
+        """Global names that were resolved to functions: a compiled derivative is valid while they refer to the same."""
+        return []
+
+    # Pairs -----------------------------------------------------------------------------------------------------------------
+
+    def pair(self, callee: Callee, given: dict[str, Fact], wanted: tuple[str, ...], root: bool = False) -> Pair:
+        key = (callee.key, tuple(sorted((k, _hashable(v)) for k, v in given.items())), wanted, root)
+        if key in self.pairs:
+            return self.pairs[key]
+        made = self.pairs[key] = Pair(callee.name, wanted)
+        try:
+            Emitter(self, Unit(self, callee, given, wanted), made).pair(root)
+        except BaseException:
+            del self.pairs[key]
+            raise
+        return made
+
+
+def _hashable(fact: Fact) -> Any:
+    try:
+        hash(fact)
+        return repr((fact.kind, fact.shape, fact.real, fact.items, id(fact.const) if fact.known else None))
+    except TypeError:
+        return repr((fact.kind, id(fact.const)))
+
+
+def _always_returns(body: list[Any]) -> bool:
+    from srcgrad.transforms.desugar import _ends
+
+    return _ends(body)
+
+
+def _effects(compiler: Compiler, tree: Any, callee: Callee) -> tuple[set[str], bool]:
+    """A quick look at a function's text: through which parameters it writes, and whether it may return one."""
+    reach: dict[str, set[str]] = {p.id: {p.id} for p in dataflow.parameters(tree)}
+    for c in callee.captured:
+        reach[c] = {c}
+    written: set[str] = set()
+    shares = False
+    own = {p.id for p in dataflow.parameters(tree)} | dataflow.bound_names(tree.body)
+    scope = Scope(callee.function, frozenset(own))
+
+    def roots(e: Any) -> set[str]:
+        if isinstance(e, gast.Name):
+            return reach.get(e.id, set())
+        if isinstance(e, (gast.Subscript, gast.Attribute, gast.Starred)):
+            if isinstance(e, gast.Attribute) and e.attr in ("shape", "size", "ndim"):
+                return set()
+            return roots(e.value)
+        if isinstance(e, (gast.Tuple, gast.List)):
+            return set().union(*(roots(x) for x in e.elts)) if e.elts else set()
+        if isinstance(e, gast.Dict):
+            return set().union(*(roots(x) for x in e.values)) if e.values else set()
+        if isinstance(e, gast.IfExp):
+            return roots(e.body) | roots(e.orelse)
+        if isinstance(e, gast.BoolOp):
+            return set().union(*(roots(x) for x in e.values))
+        if isinstance(e, gast.NamedExpr):
+            return roots(e.value)
+        if isinstance(e, gast.Call):
+            found = scope.lookup(e.func)
+            parts = [*e.args, *(k.value for k in e.keywords)]
+            rule = table.find(found) if found is not MISSING else None
+            if rule is not None and rule.alias == "fresh":
+                return set()
+            if isinstance(found, types.FunctionType) and rule is None:
+                if not compiler.effects(Callee(found))[1]:
+                    return set()
+            elif isinstance(e.func, gast.Attribute):
+                if e.func.attr in ("copy", "sum", "mean", "dot", "std", "var", "max", "min", "item", "tolist", "astype"):
+                    return set()
+                parts.append(e.func.value)
+            elif found in (len, sum, abs, min, max, float, int, range, round) if found is not MISSING else False:
+                return set()
+            return set().union(*(roots(p) for p in parts)) if parts else set()
+        return set()
+
+    def visit(body: list[Any]) -> None:
+        nonlocal shares
+        for s in body:
+            if isinstance(s, (gast.Assign, gast.AnnAssign)) and s.value is not None:
+                for to in getattr(s, "targets", None) or [s.target]:
+                    for t in to.elts if isinstance(to, (gast.Tuple, gast.List)) else [to]:
+                        t = t.value if isinstance(t, gast.Starred) else t
+                        if isinstance(t, gast.Name):
+                            reach[t.id] = reach.get(t.id, set()) | roots(s.value)
+                        else:
+                            written.update(roots(t.value))
+            elif isinstance(s, gast.AugAssign):
+                to = s.target
+                if not isinstance(to, gast.Name):
+                    written.update(roots(to.value))
+                else:
+                    written.update(("?" + r) for r in roots(to))
+            elif isinstance(s, gast.For):
+                for n in dataflow.stored(s.target):
+                    reach[n] = reach.get(n, set()) | roots(s.iter)
+            elif isinstance(s, gast.Return) and s.value is not None:
+                shares = shares or bool(roots(s.value))
+            for e in gast.walk(s) if not isinstance(s, (gast.FunctionDef, gast.ClassDef)) else ():
+                if isinstance(e, gast.NamedExpr):
+                    reach[e.target.id] = reach.get(e.target.id, set()) | roots(e.value)
+                if isinstance(e, gast.Call):
+                    if isinstance(e.func, gast.Attribute) and e.func.attr in MUTATING:
+                        written.update(roots(e.func.value))
+                    found = scope.lookup(e.func)
+                    if isinstance(found, types.FunctionType) and table.find(found) is None:
+                        inner, _ = compiler.effects(Callee(found))
+                        try:
+                            bound = bind(read(found).tree.args, e, Callee(found))
+                        except Exception:
+                            continue
+                        for p, atoms in bound.items():
+                            if p in inner or "?" + p in inner:
+                                for a in atoms:
+                                    written.update(roots(a))
+                    for k in e.keywords:
+                        if k.arg == "out":
+                            written.update(roots(k.value))
+                    at_ = getattr(found, "__name__", "") == "at"
+                    if (at_ or found is np.copyto) and e.args:
+                        written.update(roots(e.args[0]))
+            for inner_body in dataflow.blocks(s):
+                visit(inner_body)
+
+    for _ in range(3):
+        visit(tree.body)
+    return written, shares
+
+
+MUTATING = {
+    *("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "update", "popitem", "setdefault", "fill"),
+    *("put", "partition", "resize", "itemset", "add", "discard"),
+}
+
+
+class Emitter:
+    """Makes the functions of one unit."""
+
+    def __init__(self, compiler: Compiler, unit: Unit, pair: Pair | None = None) -> None:
+        self.compiler, self.unit = compiler, unit
+        self.uses: list[Pair] = []
+        self.self_pair = pair
+        self.externals = Externals(unit.names, unit.scope)
+        unit.names.used |= set(unit.scope.globals) if False else set()
+        self.halves: dict[str, types.CellType] = {}
+
+    # The reverse pass and what follows ----------------------------------------------------------------------------------------
+
+    def reverse(self, seed: Callable[[Any], Any]) -> tuple[list[Any], list[Any], Any, list[Any]]:
+        """(forward statements, reverse statements, the result's expression, cotangents of the wanted parameters)."""
+        unit = self.unit
+        pass_ = self.pass_ = Reverse(
+            unit.source, unit.tree, unit.names, unit.interpreter, unit.active, self.externals, self.call_pair
+        )
+        pass_.aliases = unit.aliases
+        pass_.user_names = unit.user_names
+        result, reverse, outputs = pass_.function(seed, list(unit.wanted))
+        forward = self.rewritten(unit.tree.body[:-1])
+        temporaries = set(unit.names.used) - unit.user_names
+        recorder_facts = {**pass_.interpreter.env, **pass_.facts}
+        from srcgrad.transforms.recording import _Record
+
+        worker = _Record(forward, unit.names, recorder_facts, temporaries)
+        worker.parameters = {p.id for p in dataflow.parameters(unit.tree)}
+        worker.block(reverse)
+        self.facts = recorder_facts
+        return forward, reverse, result, outputs
+
+    def rewritten(self, body: list[Any]) -> list[Any]:
+        out = []
+        for s in body:
+            for field_ in dataflow.BLOCKS:
+                inner = getattr(s, field_, None)
+                if inner and not isinstance(s, (gast.FunctionDef, gast.ClassDef)):
+                    setattr(s, field_, self.rewritten(inner))
+            for h in getattr(s, "handlers", []):
+                h.body = self.rewritten(h.body)
+            out += self.pass_.replaced.get(id(s), [s])
+            out += self.pass_.after.get(id(s), [])
+        return out
+
+    def call_pair(self, pass_: Reverse, s: Any, op: Any, given: list[Any], g: Any, v: str | None) -> None:
+        """The two halves of a call: the forward one in place of the statement `s`, the reverse one into the sweep."""
+        unit = self.unit
+        if op.kind == "dispatch":
+            self.dispatched(pass_, s, op, given, g, v)
+            return
+        if v is None:
+            return
+        node = s.value
+        callee = unit.callee_of(op.function, node)
+        assert callee is not None
+        args = unit.parameters_of(callee)
+        bound = bind(args, node, callee)
+        facts: dict[str, Fact] = {}
+        for p, atoms in bound.items():
+            if args.vararg is not None and p == args.vararg.id:
+                facts[p] = Fact("tuple", items=tuple(weakened(self.atom_fact(a), f"{p}[{i}]") for i, a in enumerate(atoms)))
+            elif args.kwarg is not None and p == args.kwarg.id:
+                extra = [k for k in node.keywords if any(k.value is a for a in atoms)]
+                facts[p] = Fact("dict", items=tuple((k.arg, weakened(self.atom_fact(k.value), k.arg)) for k in extra))
+            else:
+                facts[p] = weakened(self.atom_fact(atoms[0]), p)
+        wanted = tuple(
+            p for p, atoms in bound.items() if any(isinstance(a, gast.Name) and a.id in unit.active for a in atoms)
+        )
+        pair = self.compiler.pair(callee, facts, wanted)
+        if pair not in self.uses:
+            self.uses.append(pair)
+        forward, reverse = self.half(pair, "forward"), self.half(pair, "reverse")
+        saved = unit.names.fresh(f"{callee.name.strip('_')}_saved")
+        pass_.facts[saved] = Fact("object")
+        pass_.know(saved, Fact("object"))
+        captured = [name(now) for _, now in getattr(node, "captured", ())]
+        made = gast.Call(name(forward), captured + node.args, node.keywords)
+        pass_.replaced[id(s)] = [assign_tuple([v, saved], made, s)]
+        value = call(reverse, g, name(saved))
+        targets = []
+        flows: list[tuple[str, Any]] = []
+        for p in wanted:
+            bar = unit.names.fresh(f"{p}_bar")
+            targets.append(bar)
+            for position, atom in enumerate(bound[p]):
+                if not (isinstance(atom, gast.Name) and atom.id in unit.active):
+                    continue
+                if args.vararg is not None and p == args.vararg.id:
+                    part: Any = subscript(name(bar), constant(position))
+                elif args.kwarg is not None and p == args.kwarg.id:
+                    key = next(k.arg for k in node.keywords if k.value is atom)
+                    part = subscript(name(bar), constant(key))
+                else:
+                    part = name(bar)
+                flows.append((atom.id, part))
+            pass_.know(bar, pass_.facts.get(bound[p][0].id, UNKNOWN) if isinstance(bound[p][0], gast.Name) else UNKNOWN)
+            if args.vararg is not None and p == args.vararg.id or args.kwarg is not None and p == args.kwarg.id:
+                pass_.know(bar, UNKNOWN)
+        if len(targets) == 1:
+            pass_.emit(assign(targets[0], value))
+        else:
+            pass_.emit(assign_tuple(targets, value))
+        for n, part in flows:
+            pass_.contribute(n, part)
+
+    def atom_fact(self, atom: Any) -> Fact:
+        if isinstance(atom, gast.Name):
+            return self.pass_.facts.get(atom.id, UNKNOWN)  # type: ignore[no-any-return]
+        return getattr(atom, "fact", UNKNOWN)
+
+    def half(self, pair: Pair, which: str) -> str:
+        cell = getattr(pair, which)
+        for known, c in self.halves.items():
+            if c is cell:
+                return known
+        made = self.unit.names.fresh(f"{pair.name.strip('_')}_{which}")
+        self.halves[made] = cell
+        return made
+
+    def dispatched(self, pass_: Reverse, s: Any, op: Any, given: list[Any], g: Any, v: str | None) -> None:
+        unit = self.unit
+        node = s.value
+        known = op.function
+        if known is not None and not differentiable(known):
+            raise fail(
+                NoRule,
+                unit.source,
+                node if hasattr(node, "lineno") else s.origin,
+                f"`{qualified(known)}` has no derivative rule",
+                "Write it with functions that have one, or give it a rule.",
+            )
+        if v is None or g is None:
+            return
+        saved = unit.names.fresh(f"{v}_saved")
+        pass_.facts[saved] = Fact("object")
+        pass_.know(saved, Fact("object"))
+        keywords = [k for k in node.keywords]
+        kwargs = gast.Dict([None if k.arg is None else constant(k.arg) for k in keywords], [k.value for k in keywords])
+        arguments = [node.func, tuple_(node.args)]
+        if keywords:
+            arguments.append(kwargs)
+        made = call(self.externals.node(dispatch.forward, "call_forward"), *arguments)
+        pass_.replaced[id(s)] = [assign_tuple([v, saved], made, s)]
+        whole = pass_.temporary(v + "_parts", call(self.externals.node(dispatch.reverse, "call_reverse"), name(saved), g))
+        if any(isinstance(a, gast.Starred) for a in node.args) or any(k.arg is None for k in keywords):
+            self.starred(pass_, node, whole)
+        else:
+            for position, atom in enumerate(node.args):
+                if isinstance(atom, gast.Name) and atom.id in unit.active:
+                    pass_.contribute(atom.id, subscript(subscript(clone(whole), constant(1)), constant(position)))
+            for k in keywords:
+                if isinstance(k.value, gast.Name) and k.value.id in unit.active:
+                    pass_.contribute(k.value.id, subscript(subscript(clone(whole), constant(2)), constant(k.arg)))
+        func = node.func
+        if isinstance(func, gast.Name) and func.id in unit.active:
+            pass_.contribute(func.id, subscript(clone(whole), constant(0)))
+        elif isinstance(func, gast.Attribute) and isinstance(func.value, gast.Name) and func.value.id in unit.active:
+            pass_.contribute(func.value.id, subscript(clone(whole), constant(0)))
+
+    def starred(self, pass_: Reverse, node: Any, whole: Any) -> None:
+        """Cotangents of `f(a, *xs, k=b, **kw)`: positions are counted when it runs."""
+        active = self.unit.active
+        offset: Any = constant(0)
+        for atom in node.args:
+            inner = atom.value if isinstance(atom, gast.Starred) else atom
+            parts = subscript(clone(whole), constant(1))
+            if isinstance(atom, gast.Starred):
+                stop = gast.BinOp(clone(offset), gast.Add(), call("len", clone(inner)))
+                if isinstance(inner, gast.Name) and inner.id in active:
+                    piece = subscript(parts, gast.Slice(clone(offset), stop, None))
+                    pass_.contribute(inner.id, call(self.externals.node(trees.match), piece, clone(inner)))
+                offset = stop
+            else:
+                if isinstance(inner, gast.Name) and inner.id in active:
+                    pass_.contribute(inner.id, subscript(parts, clone(offset)))
+                offset = gast.BinOp(offset, gast.Add(), constant(1))
+        for k in node.keywords:
+            if isinstance(k.value, gast.Name) and k.value.id in active:
+                table_ = subscript(clone(whole), constant(2))
+                if k.arg is not None:
+                    pass_.contribute(k.value.id, subscript(table_, constant(k.arg)))
+                else:
+                    pass_.contribute(k.value.id, call(self.externals.node(dispatch.select), table_, clone(k.value)))
+
+    # Forms -----------------------------------------------------------------------------------------------------------------
+
+    def gradient(self, argnums: Any, with_value: bool, has_aux: bool, wanted: tuple[str, ...]) -> tuple[types.FunctionType, str]:
+        unit = self.unit
+        seed_fact = unit.result
+
+        def seed(result: Any) -> Any:
+            if has_aux:
+                return list_([constant(1.0), constant(0.0)])
+            return constant(1.0)
+
+        for n in unit.wanted:
+            fact = unit.given.get(n, UNKNOWN)
+            if fact.kind in ("string",):
+                raise ArgumentError(f"the argument `{n}` of {unit.callee.name} is a string: it has no derivative.")
+        forward, reverse, result, outputs = self.reverse(seed)
+        value = result
+        main: Any = result
+        fact = seed_fact
+        if has_aux:
+            if isinstance(result, gast.Tuple) and len(result.elts) == 2:
+                main = result.elts[0]
+                fact = self.result_part(0)
+            else:
+                main = subscript(clone(result), constant(0))
+                fact = UNKNOWN
+        checks: list[Any] = []
+        if not (fact.kind == "scalar" and fact.real):
+            shown = constant(unit.callee.name)
+            checks = [expression(call(self.externals.node(trees.check_scalar), clone(main), shown))]
+        finals: list[Any] = []
+        used: set[str] = set()
+        for w in wanted:
+            base, _, position = w.partition(":")
+            out = outputs[unit.wanted.index(base)]
+            finals.append(self.final_item(base, int(position), out) if position else self.final(w, out, used))
+        gradient: Any = finals[0] if isinstance(argnums, int) else tuple_(finals)
+        if has_aux:
+            aux = result.elts[1] if isinstance(result, gast.Tuple) else subscript(clone(result), constant(1))
+            if with_value:
+                returned: Any = tuple_([tuple_([clone(main), aux]), gradient])
+            else:
+                returned = tuple_([gradient, aux])
+        else:
+            returned = tuple_([clone(value), gradient]) if with_value else gradient
+        suffix = "value_and_grad" if with_value else "grad"
+        return self.finish(f"{unit.callee.name.strip('_')}_{suffix}", [*forward, *checks], reverse, returned, True)
+
+    def result_part(self, i: int) -> Fact:
+        items = self.unit.result.items
+        return items[i] if self.unit.result.kind == "tuple" and items is not None else UNKNOWN
+
+    def final(self, w: str, out: Any, used: set[str]) -> Any:
+        """The gradient as the caller receives it: full shape, the argument's dtype, memory of its own."""
+        fact = self.unit.given.get(w, UNKNOWN)
+        every = all(
+            self.unit.interpreter.all.get(n, UNKNOWN).real
+            for n in self.unit.active
+            if self.unit.interpreter.all.get(n, UNKNOWN).kind not in ("tuple", "list", "dict", "none")
+        )
+        if out is None:
+            if fact.kind == "scalar" and fact.real:
+                return constant(0.0)
+            if fact.kind == "array" and fact.real and w in self.floating():
+                return call(self.pass_.np("zeros_like"), name(w))
+            return call(self.externals.node(trees.like), constant(0.0), name(w))
+        shape = self.pass_.fact(out)
+        if fact.kind == "scalar" and fact.real and every and shape.kind == "scalar":
+            return out
+        if fact.kind == "array" and fact.real and every and w in self.floating():
+            if shape.kind == "array" and shape.rank == fact.rank and fresh(out):
+                return out
+            held = isinstance(out, gast.Name) and out.id in self.pass_.bars.values() and out.id not in used
+            if held and shape.kind == "array" and self.owned_bar(out.id):
+                used.add(out.id)
+                return out
+            if shape.kind == "scalar":
+                return call(self.pass_.np("full_like"), name(w), out)
+        return call(self.externals.node(trees.like), out, name(w))
+
+    def final_item(self, base: str, position: int, out: Any) -> Any:
+        whole = constant(0.0) if out is None else subscript(out, constant(position))
+        return call(self.externals.node(trees.like), whole, subscript(name(base), constant(position)))
+
+    def floating(self) -> set[str]:
+        return self.compiler_floating
+
+    compiler_floating: set[str] = set()
+
+    def owned_bar(self, bar: str) -> bool:
+        """Is everything that the sweep assigns to a variable fresh memory?"""
+        values = []
+        for s in statements(self.pass_.scope.out):
+            if isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Name) and s.targets[0].id == bar:
+                values.append(s.value)
+            elif isinstance(s, gast.Assign) and bar in dataflow.stored(s.targets[0]) and isinstance(s.targets[0], gast.Tuple):
+                return False
+        made = {"zeros_like", "array", "full_like", "copy"}
+        return all(
+            fresh(v) or (isinstance(v, gast.Call) and isinstance(v.func, gast.Attribute) and v.func.attr in made) for v in values
+        )
+
+    def pair(self, root: bool) -> None:
+        """Emits both halves into `self.self_pair`."""
+        unit, pair = self.unit, self.self_pair
+        assert pair is not None
+        bar = unit.names.fresh("result_bar")
+        kind = unit.result
+        items = None
+
+        def seed(result: Any) -> Any:
+            fact = kind
+            if isinstance(result, gast.Name):
+                self.pass_.know(bar, fact if fact.kind in ("scalar", "array", "numeric") else UNKNOWN)
+            else:
+                self.pass_.know(bar, UNKNOWN)
+            return name(bar)
+
+        forward, reverse, result, outputs = self.reverse(seed)
+        if root:
+            finals: list[Any] = [self.final_pair(w, o) for w, o in zip(unit.wanted, outputs, strict=True)]
+        else:
+            finals = [constant(0.0) if o is None else o for o in outputs]
+        returned = tuple_(finals) if root or len(finals) != 1 else finals[0]
+        del items
+        base = unit.callee.name.strip("_")
+        saved = unit.names.fresh("saved")
+        body = [*forward]
+        marker = assign(saved, constant(None))
+        whole = [*body, marker, *reverse, gast.Return(returned)]
+        keep = {n.id for n in gast.walk(result) if isinstance(n, gast.Name)}
+        marker.value = tuple_([result])
+        self.simplify(whole, [p.id for p in dataflow.parameters(unit.tree)] + [bar], keep | {bar, saved})
+        position = next((i for i, s in enumerate(whole) if s is marker), None)
+        if position is None:
+            position = len(whole) - 1
+        body, after = whole[:position], whole[position + 1 :]
+        needed = sorted(n for n in dataflow.liveness(after, set()) if n != bar and self.local(n))
+        undefined = [n for n in needed if n not in self.certain(body)]
+        body = [assign(n, constant(None)) for n in undefined if n not in self.parameter_names()] + body
+        self.comments(after)
+        forward_returns = gast.Return(tuple_([marker.value.elts[0], tuple_([name(n) for n in needed])]))
+        head = [assign_tuple(needed, name(saved))] if needed else []
+        tree = self.definition(f"{base}_forward", unit.tree.args, [*body, forward_returns])
+        pair.forward.cell_contents = self.load(tree, True)
+        arguments = gast.arguments(
+            [gast.Name(bar, gast.Param(), None, None), gast.Name(saved, gast.Param(), None, None)], [], None, [], [], None, []
+        )
+        arguments = gast.arguments(arguments.args, [], None, [], [], None, [])
+        tree = self.definition(f"{base}_reverse", arguments, [*head, *after])
+        pair.reverse.cell_contents = self.load(tree, False)
+        pair.uses = self.uses
+
+    def final_pair(self, w: str, out: Any) -> Any:
+        return call(self.externals.node(trees.like), constant(0.0) if out is None else out, name(w))
+
+    def parameter_names(self) -> set[str]:
+        return {p.id for p in dataflow.parameters(self.unit.tree)}
+
+    def certain(self, body: list[Any]) -> set[str]:
+        return dataflow.definitely_bound(body) | self.parameter_names()
+
+    def local(self, n: str) -> bool:
+        if n in self.externals.objects or n in self.halves:
+            return False
+        return n in self.bound_anywhere
+
+    def finish(
+        self, called: str, forward: list[Any], reverse: list[Any], returned: Any, root: bool
+    ) -> tuple[types.FunctionType, str]:
+        unit = self.unit
+        whole = [*forward, *reverse, gast.Return(returned)]
+        self.simplify(whole, [p.id for p in dataflow.parameters(unit.tree)], set())
+        self.comments(whole)
+        tree = self.definition(called, unit.tree.args, whole)
+        made = self.load(tree, True)
+        return made, self.text
+
+    def simplify(self, whole: list[Any], parameters: list[str], pinned: set[str]) -> None:
+        unit = self.unit
+        temporaries = set(unit.names.used) - unit.user_names
+
+        def family(n: str) -> str:
+            base = n
+            while base not in unit.user_names and base.rpartition("_")[2].isdigit():
+                base = base.rpartition("_")[0]
+            return base
+
+        captured = {n for s in whole if isinstance(s, gast.FunctionDef) for n in dataflow.free_names(s)}
+        declared = {n for s in statements(whole) if isinstance(s, (gast.Global, gast.Nonlocal)) for n in s.names}
+        versions = {n for n in temporaries if family(n) in unit.user_names and family(n) != n}
+        Simplify(
+            whole, parameters, self.facts, temporaries - versions, family, self.lookup, pinned | captured | declared
+        ).run()
+        self.bound_anywhere = dataflow.bound_names(whole) | set(parameters)
+
+    def lookup(self, func: Any) -> Any:
+        if isinstance(func, gast.Name) and func.id in self.externals.objects:
+            return self.externals.objects[func.id]
+        if isinstance(func, gast.Name) and func.id in self.halves:
+            return None
+        if isinstance(func, gast.Attribute) and isinstance(func.value, gast.Name) and func.value.id in self.externals.objects:
+            return getattr(self.externals.objects[func.value.id], func.attr, None)
+        return self.unit.lookup(func)
+
+    # Text --------------------------------------------------------------------------------------------------------------------
+
+    def comments(self, body: list[Any]) -> None:
+        """Above each block of adjoint statements a comment that quotes the primal line."""
+        last: Any = None
+        for s in statements(body):
+            origin = getattr(s, "origin", None)
+            if getattr(s, "reversed", False) is False and not self.is_reverse(s):
+                continue
+            if origin is None or not hasattr(origin, "lineno"):
+                continue
+            quoted = self.quote(origin)
+            if quoted and quoted != last:
+                s.comment = f"reverse of: {quoted}"
+                last = quoted
+
+    def is_reverse(self, s: Any) -> bool:
+        return id(s) in self.reverse_ids
+
+    @property
+    def reverse_ids(self) -> set[int]:
+        if not hasattr(self, "_reverse_ids"):
+            self._reverse_ids: set[int] = set()
+        return self._reverse_ids
+
+    def quote(self, origin: Any) -> str:
+        return quote(self.unit.source, origin)
+
+    def definition(self, called: str, args: Any, body: list[Any]) -> Any:
+        args = clone(args)
+        return gast.FunctionDef(called, args, body or [gast.Pass()], [], None, None, [])
+
+    def load(self, tree: Any, primal_signature: bool) -> types.FunctionType:
+        unit = self.unit
+        self.replace_shadowed_builtins(tree)
+        text = unparse(tree)
+        self.text = text
+        cells = {n: types.CellType(v) for n, v in self.externals.objects.items()}
+        cells.update(self.halves)
+        f = unit.callee.function
+        defaults: tuple[Any, Any] = (None, None)
+        if primal_signature and unit.callee.definition is None:
+            defaults = (f.__defaults__, f.__kwdefaults__)
+        elif primal_signature:
+            a = unit.tree.args
+            defaults = (
+                tuple(_literal(d) for d in a.defaults) or None,
+                {p.id: _literal(d) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None} or None,
+            )
+        made = load(text, tree.name, f, cells, defaults, (unit.source.filename, origins(text, tree)))
+        made.__qualname__ = tree.name
+        if self.self_pair is not None:
+            self.self_pair.sources.append(text)
+        return made
+
+    def replace_shadowed_builtins(self, tree: Any) -> None:
+        import builtins
+
+        for n in gast.walk(tree):
+            if isinstance(n, gast.Name) and getattr(n, "ours", False):
+                real = getattr(builtins, n.id, None)
+                if real is not None and self.unit.scope.name(n.id) is not real or n.id in self.unit.scope.local:
+                    if real is not None:
+                        n.id = self.externals.name(real, n.id)
+
+
+def _literal(d: Any) -> Any:
+    if isinstance(d, gast.Constant):
+        return d.value
+    fact = getattr(d, "fact", UNKNOWN)
+    return fact.const if fact.known else None
+
+
+def quote(source: Source, origin: Any) -> str:
+    """The first line of the user's statement, for a comment."""
+    text = source.line(origin.lineno).strip() if hasattr(source, "line") else ""
+    return text
+
+
+def origins(text: str, tree: Any) -> dict[int, int]:
+    """For each line of the emitted text, the line of the user's file that it comes from."""
+    import ast
+
+    found: dict[int, int] = {}
+
+    def walk(made: list[Any], printed: list[Any]) -> None:
+        for a, b in zip(made, printed, strict=False):
+            origin = getattr(a, "origin", None)
+            if origin is not None and hasattr(origin, "lineno"):
+                for line in range(b.lineno, (b.end_lineno or b.lineno) + 1):
+                    found.setdefault(line, origin.lineno)
+            for x, y in zip(dataflow.blocks(a), _blocks(b), strict=False):
+                walk(x, y)
+
+    walk(tree.body, ast.parse(text).body[0].body)  # type: ignore[attr-defined]
+    return found
+
+
+def _blocks(s: Any) -> Any:
+    for field_ in dataflow.BLOCKS:
+        inner = getattr(s, field_, None)
+        if inner:
+            yield inner
+    for h in getattr(s, "handlers", []):
+        yield h.body
+
+
+def differentiable(known: Any) -> bool:
+    """May the runtime dispatcher know what to do with a callable that is not a plain function?"""
+    if table.find(known) is not None:
+        return True
+    if isinstance(known, (types.FunctionType, types.MethodType)):
+        return True
+    if isinstance(known, type):
+        return known.__module__ != "builtins" or known in (list, tuple, dict)
+    if isinstance(known, (types.BuiltinFunctionType, types.BuiltinMethodType, np.ufunc)):
+        return getattr(known, "__self__", None) is not None and not isinstance(known.__self__, types.ModuleType)
+    module = type(known).__module__
+    return module not in ("builtins", "numpy")
+
+
+def signature_facts(function: Callable[..., Any], bound: dict[str, Any]) -> dict[str, Fact]:
+    return {n: fact_of(v, n) for n, v in bound.items()}
+
+
+def annotated_facts(function: Callable[..., Any]) -> dict[str, Fact]:
+    """What annotations tell: `float` and `int` are scalars, `np.ndarray` an array of unknown rank."""
+    facts = {}
+    hints = getattr(function, "__annotations__", {})
+    for p in inspect.signature(function).parameters.values():
+        hint = hints.get(p.name)
+        if hint in (float, int, "float", "int"):
+            facts[p.name] = Fact("scalar", real=True)
+        elif hint is np.ndarray or hint in ("np.ndarray", "numpy.ndarray"):
+            facts[p.name] = Fact("array")
+        else:
+            facts[p.name] = UNKNOWN
+    return facts
+
+
+__all__ = ["Compiler", "Emitter", "Unit", "record", "resolve", "UnsupportedSyntax"]

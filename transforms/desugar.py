@@ -1,0 +1,716 @@
+"""Desugar: rewrite a function into a small core of statements.
+
+Before: any Python function that `check` lets pass.
+After:  assignment, `if`, `for`, `while`, `with`, `try`, stores, opaque statements, and one final `return`. No conditional
+        expression, walrus, comprehension or lambda is left where a differentiated value may flow through it; no
+        `continue`; a `break` only as `if stop: break` at the end of a loop's body.
+Why here: every later pass sees one form of each thing.
+
+An exit in tail position of a branch needs no flag, since the reverse sweep replays the branch that was taken; what
+follows it moves into the other branch. Flags are made only where nesting forces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gast
+
+from srcgrad.runtime.errors import UnsupportedSyntax
+from srcgrad.transforms.read import Source, fail
+from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree.build import (
+    Substitute,
+    assign,
+    at,
+    attribute,
+    call,
+    clone,
+    constant,
+    expression,
+    if_,
+    list_,
+    name,
+    subscript,
+)
+from srcgrad.transforms.tree.names import Names
+from srcgrad.transforms.tree.taint import Taint
+
+Block = list[Any]
+SPECIAL = (gast.NamedExpr, gast.IfExp, gast.ListComp, gast.GeneratorExp, gast.DictComp, gast.SetComp, gast.Lambda, gast.BoolOp)
+COMPREHENSIONS = (gast.ListComp, gast.GeneratorExp, gast.DictComp, gast.SetComp)
+
+
+def desugar(source: Source, tree: gast.FunctionDef, names: Names, taint: Taint) -> gast.FunctionDef:
+    """`tree` in core statements. `taint` knows which names may carry differentiated values; it is kept up to date."""
+    for stmt in gast.walk(tree):
+        if isinstance(stmt, gast.stmt) and not hasattr(stmt, "origin"):
+            stmt.origin = stmt
+    pass_ = _Desugar(source, names, taint)
+    body = [s for s in tree.body if not _is_docstring(s, tree)]
+    tree.body = _Exits(names, pass_.block(body)).function()
+    return tree
+
+
+def _is_docstring(stmt: Any, tree: gast.FunctionDef) -> bool:
+    return (
+        stmt is tree.body[0]
+        and isinstance(stmt, gast.Expr)
+        and isinstance(stmt.value, gast.Constant)
+        and isinstance(stmt.value.value, str)
+    )
+
+
+class _Desugar:
+    def __init__(self, source: Source, names: Names, taint: Taint) -> None:
+        self.source, self.names, self.taint = source, names, taint
+
+    # Statements ------------------------------------------------------------------------------------------------------
+
+    def block(self, body: Block) -> Block:
+        out: Block = []
+        for stmt in body:
+            method: Callable[[Any, Block], None] | None = getattr(self, "stmt_" + type(stmt).__name__, None)
+            if method is None:
+                out.append(stmt)
+            else:
+                method(stmt, out)
+        return out
+
+    def stmt_Pass(self, s: Any, out: Block) -> None:
+        pass
+
+    def stmt_Expr(self, s: Any, out: Block) -> None:
+        if isinstance(s.value, gast.Constant):
+            return
+        if isinstance(s.value, gast.NamedExpr):
+            self.store(s.value.target, s.value.value, s, out)
+            return
+        out.append(at(gast.Expr(self.expr(s.value, s, out)), s))
+
+    def stmt_Assign(self, s: Any, out: Block) -> None:
+        if len(s.targets) == 1:
+            self.store(s.targets[0], s.value, s, out)
+            return
+        value = self.atom(s.value, s, out)
+        for to in s.targets:
+            self.store(to, clone(value), s, out)
+
+    def stmt_AnnAssign(self, s: Any, out: Block) -> None:
+        if s.value is not None:
+            self.store(s.target, s.value, s, out)
+
+    def stmt_AugAssign(self, s: Any, out: Block) -> None:
+        to = s.target
+        if isinstance(to, gast.Subscript):
+            to = gast.Subscript(self.spill(to.value, s, out), self.spill(to.slice, s, out), gast.Store())
+        elif isinstance(to, gast.Attribute):
+            to = gast.Attribute(self.spill(to.value, s, out), to.attr, gast.Store())
+        out.append(at(gast.AugAssign(to, s.op, self.expr(s.value, s, out)), s))
+
+    def spill(self, e: Any, s: Any, out: Block) -> Any:
+        return self.expr(e, s, out)
+
+    def stmt_Delete(self, s: Any, out: Block) -> None:
+        for to in s.targets:
+            if not isinstance(to, gast.Name):
+                out.append(at(gast.Delete([to]), s))
+
+    def stmt_Return(self, s: Any, out: Block) -> None:
+        value = constant(None) if s.value is None else self.expr(s.value, s, out)
+        out.append(at(gast.Return(value), s))
+
+    def stmt_If(self, s: Any, out: Block) -> None:
+        test = self.test(s.test, s, out)
+        if isinstance(test, gast.Constant):  # `if False:` and `while True:` of the user's
+            out.extend(self.block(s.body if test.value else s.orelse))
+            return
+        out.append(at(gast.If(test, self.block(s.body), self.block(s.orelse)), s))
+
+    def stmt_While(self, s: Any, out: Block) -> None:
+        before: Block = []
+        test = self.test(clone(s.test), s, before)
+        body = self.block(s.body)
+        if before:
+            leave = at(gast.If(test, body, [at(gast.Break(), s)]), s)
+            out.append(at(gast.While(constant(True), [*before, leave], self.block(s.orelse)), s))
+            if s.orelse:
+                raise self.refuse(s.test, "`while` with an assignment in its test and an `else`", "Assign in the body instead.")
+            return
+        out.append(at(gast.While(test, body, self.block(s.orelse)), s))
+
+    def stmt_For(self, s: Any, out: Block) -> None:
+        it = self.expr(s.iter, s, out)
+        body = self.block(s.body)
+        to = s.target
+        if not isinstance(to, gast.Name):
+            item = self.names.fresh("item")
+            if self.taint.expr(it):
+                self.taint.names.add(item)
+            head: Block = []
+            self.store(to, name(item), s, head)
+            body = head + body
+            to = gast.Name(item, gast.Store(), None, None)
+        out.append(at(gast.For(to, it, body, self.block(s.orelse), None), s))
+
+    def stmt_With(self, s: Any, out: Block) -> None:
+        items, inner = [], []
+        for item in s.items:
+            context = self.expr(item.context_expr, s, out if not items else out)
+            if item.optional_vars is not None and self.taint.expr(context):
+                raise self.refuse(item.context_expr, "a context manager that receives a differentiated value", "Pass it later.")
+            items.append(gast.withitem(context, item.optional_vars))
+        inner.extend(self.block(s.body))
+        out.append(at(gast.With(items, inner, None), s))
+
+    def stmt_Try(self, s: Any, out: Block) -> None:
+        handlers = [at(gast.ExceptHandler(h.type, h.name, self.block(h.body)), h) for h in s.handlers]
+        body = self.block(s.body)
+        orelse, final = self.block(s.orelse), self.block(s.finalbody)
+        out.append(at(gast.Try(body, handlers, orelse, final), s))
+
+    def stmt_Raise(self, s: Any, out: Block) -> None:
+        out.append(s)
+
+    def stmt_Match(self, s: Any, out: Block) -> None:
+        """The patterns stay; the bodies move into a chain of `if` on the number of the case that matched."""
+        subject = self.atom(s.subject, s, out)
+        which = self.names.fresh("case")
+        cases, bodies = [], []
+        tainted = self.taint.expr(subject)
+        for number, c in enumerate(s.cases):
+            head: Block = []
+            if tainted:
+                for bound, path in self.captures(c.pattern, subject):
+                    head.append(assign(bound, path, s))
+                    self.taint.names.add(bound)
+            cases.append(gast.match_case(c.pattern, c.guard, [assign(which, constant(number), s)]))
+            bodies.append(head + self.block(c.body))
+        out.append(assign(which, constant(-1), s))
+        out.append(at(gast.Match(subject, cases), s))
+        chain: Block = []
+        for number in reversed(range(len(bodies))):
+            test = gast.Compare(name(which), [gast.Eq()], [constant(number)])
+            chain = [at(gast.If(test, bodies[number], chain), s)]
+        out.extend(chain)
+
+    def captures(self, pattern: Any, path: Any) -> list[tuple[str, Any]]:
+        """The names that a pattern binds, each with the expression that reads its value."""
+        if isinstance(pattern, gast.MatchAs):
+            inner = [] if pattern.pattern is None else self.captures(pattern.pattern, path)
+            return inner + ([(pattern.name, clone(path))] if pattern.name else [])
+        if isinstance(pattern, gast.MatchSequence):
+            found = []
+            stars = [i for i, p in enumerate(pattern.patterns) if isinstance(p, gast.MatchStar)]
+            for i, p in enumerate(pattern.patterns):
+                if isinstance(p, gast.MatchStar):
+                    after = len(pattern.patterns) - i - 1
+                    stop = constant(-after) if after else None
+                    part = subscript(clone(path), gast.Slice(constant(i), stop, None))
+                    found += [(p.name, call("list", part))] if p.name else []
+                else:
+                    position = i if not stars or i < stars[0] else i - len(pattern.patterns)
+                    found += self.captures(p, subscript(clone(path), constant(position)))
+            return found
+        if isinstance(pattern, gast.MatchMapping) and not pattern.rest:
+            pairs = zip(pattern.keys, pattern.patterns, strict=True)
+            return [f for k, p in pairs for f in self.captures(p, subscript(clone(path), clone(k)))]
+        if isinstance(pattern, gast.MatchClass) and not pattern.patterns:
+            fields = zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True)
+            return [f for a, p in fields for f in self.captures(p, attribute(clone(path), a))]
+        if dataflow.bound_names([pattern]):
+            raise self.refuse(
+                pattern, "a pattern that takes a differentiated value apart this way", "Match keyword patterns, or use `if`."
+            )
+        return []
+
+    def stmt_FunctionDef(self, s: Any, out: Block) -> None:
+        out.append(s)
+
+    # Stores ----------------------------------------------------------------------------------------------------------
+
+    def store(self, to: Any, value: Any, s: Any, out: Block) -> None:
+        if isinstance(to, gast.Name):
+            if isinstance(value, gast.Lambda):
+                out.append(self.function_of(value, to.id, s))
+                return
+            out.append(assign(to.id, self.expr(value, s, out), s))
+        elif isinstance(to, (gast.Tuple, gast.List)):
+            self.unpack(to.elts, value, s, out)
+        elif isinstance(to, gast.Subscript):
+            value = self.expr(value, s, out)
+            to = gast.Subscript(self.spill(to.value, s, out), self.spill(to.slice, s, out), gast.Store())
+            out.append(assign(to, value, s))
+        else:
+            value = self.expr(value, s, out)
+            out.append(assign(gast.Attribute(self.spill(to.value, s, out), to.attr, gast.Store()), value, s))
+
+    def unpack(self, targets: list[Any], value: Any, s: Any, out: Block) -> None:
+        starred = any(isinstance(t, gast.Starred) for t in targets)
+        if (
+            isinstance(value, (gast.Tuple, gast.List))
+            and len(value.elts) == len(targets)
+            and not starred
+            and not any(isinstance(v, gast.Starred) for v in value.elts)
+        ):
+            simple = all(isinstance(t, gast.Name) for t in targets)
+            bound = {t.id for t in targets if isinstance(t, gast.Name)}
+            later: list[Any] = []
+            for position, (to, element) in enumerate(zip(targets, value.elts, strict=True)):
+                rest = set().union(*(dataflow.free_names(v) for v in value.elts[position + 1 :]))
+                if simple and to.id not in rest and not (bound & _names_of(later)):
+                    if isinstance(element, gast.Lambda):
+                        self.store(to, element, s, out)
+                    else:
+                        out.append(assign(to.id, self.expr(element, s, out), s))
+                else:
+                    later.append((to, self.temporary(self.expr(element, s, out), s, out)))
+            for to, element in later:
+                self.store(to, element, s, out)
+            return
+        value = self.expr(value, s, out)
+        parts, nested = [], []
+        for to in targets:
+            inner = to.value if isinstance(to, gast.Starred) else to
+            if isinstance(inner, gast.Name):
+                part: Any = gast.Name(inner.id, gast.Store(), None, None)
+            else:
+                part = gast.Name(self.names.fresh("item"), gast.Store(), None, None)
+                if self.taint.expr(value):
+                    self.taint.names.add(part.id)
+                nested.append((inner, name(part.id)))
+            parts.append(gast.Starred(part, gast.Store()) if isinstance(to, gast.Starred) else part)
+        out.append(at(gast.Assign([gast.Tuple(parts, gast.Store())], value, None), s))
+        for inner, part in nested:
+            self.store(inner, part, s, out)
+
+    # Expressions -----------------------------------------------------------------------------------------------------
+
+    def temporary(self, e: Any, s: Any, out: Block, base: str = "t") -> Any:
+        made = self.names.fresh(base)
+        if self.taint.expr(e):
+            self.taint.names.add(made)
+        out.append(assign(made, e, s))
+        return name(made)
+
+    def atom(self, e: Any, s: Any, out: Block) -> Any:
+        e = self.expr(e, s, out)
+        return e if isinstance(e, (gast.Name, gast.Constant)) else self.temporary(e, s, out)
+
+    def test(self, e: Any, s: Any, out: Block) -> Any:
+        """An expression of which only the truth matters."""
+        return self.expr(e, s, out, truth=True)
+
+    def special(self, e: Any, truth: bool = False) -> bool:
+        """Must statements be put before this expression?"""
+        if not isinstance(e, gast.AST):
+            return False
+        if isinstance(e, gast.NamedExpr):
+            return True
+        if isinstance(e, gast.Lambda):
+            return self.taint.expr(e)
+        if isinstance(e, (gast.IfExp, *COMPREHENSIONS)) and self.taint.expr(e):
+            return True
+        if isinstance(e, gast.BoolOp) and not truth and self.taint.expr(e):
+            return True
+        if isinstance(e, COMPREHENSIONS):
+            return any(isinstance(n, gast.NamedExpr) for n in gast.walk(e))
+        if isinstance(e, gast.Call) and self.taint.discrete_call(e) and not _has_walrus(e):
+            return False
+        if isinstance(e, (gast.Compare, gast.JoinedStr)) and not _has_walrus(e):
+            return False
+        passes = isinstance(e, gast.BoolOp) or (isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.Not))
+        return any(self.special(c, truth and passes) for c in gast.iter_child_nodes(e))
+
+    def expr(self, e: Any, s: Any, out: Block, truth: bool = False) -> Any:
+        if isinstance(e, gast.Lambda) and self.taint.expr(e):
+            made = self.names.fresh("function")
+            out.append(self.function_of(e, made, s))
+            self.taint.names.add(made)
+            return name(made)
+        if not self.special(e, truth):
+            return e
+        if isinstance(e, gast.NamedExpr):
+            out.append(assign(e.target.id, self.expr(e.value, s, out), s))
+            return name(e.target.id)
+        if isinstance(e, gast.IfExp):
+            made = self.names.fresh("t")
+            test = self.test(e.test, s, out)
+            body: Block = []
+            body.append(assign(made, self.expr(e.body, s, body), s))
+            orelse: Block = []
+            orelse.append(assign(made, self.expr(e.orelse, s, orelse), s))
+            if self.taint.expr(e.body) or self.taint.expr(e.orelse):
+                self.taint.names.add(made)
+            out.append(if_(test, body, orelse, s))
+            return name(made)
+        if isinstance(e, gast.BoolOp):
+            made = self.names.fresh("t")
+            if any(self.taint.expr(v) for v in e.values):
+                self.taint.names.add(made)
+            block = out
+            for position, value in enumerate(e.values):
+                if position:
+                    test = name(made) if isinstance(e.op, gast.And) else gast.UnaryOp(gast.Not(), name(made))
+                    inner: Block = []
+                    block.append(if_(test, inner, [], s))
+                    block = inner
+                block.append(assign(made, self.expr(value, s, block), s))
+            return name(made)
+        if isinstance(e, COMPREHENSIONS):
+            return self.comprehension(e, s, out)
+        children = [(f, i) for f in e._fields for i in _positions(getattr(e, f, None))]
+        ordered = [(f, i, _get(e, f, i)) for f, i in children]
+        last = max((k for k, (_, _, c) in enumerate(ordered) if self.special(c)), default=-1)
+        new = clone(e)
+        for k, (f, i, child) in enumerate(ordered):
+            made_child = self.expr(child, s, out)
+            if k < last and isinstance(made_child, gast.expr) and not isinstance(made_child, (gast.Constant, gast.Starred)):
+                if not (isinstance(made_child, gast.Name) and (f == "func" or not _has_walrus(e))):
+                    if f != "func" and not isinstance(made_child, gast.Slice):
+                        made_child = self.temporary(made_child, s, out)
+            _set(new, f, i, made_child)
+        return new
+
+    def comprehension(self, e: Any, s: Any, out: Block) -> Any:
+        if isinstance(e, gast.SetComp):
+            raise self.refuse(e, "a set of differentiated values", "Use a list.")
+        made = self.names.fresh("items")
+        self.taint.names.add(made)
+        start: Any = gast.Dict([], []) if isinstance(e, gast.DictComp) else list_([])
+        out.append(assign(made, start, s))
+        renamed = {v: self.names.fresh(v) for g in e.generators for v in sorted(dataflow.stored(g.target))}
+        for old, new in renamed.items():
+            if old in self.taint.names or any(self.taint.expr(g.iter) for g in e.generators):
+                self.taint.names.add(new)
+        rename = _Rename(renamed)
+        block = out
+        for position, g in enumerate(e.generators):
+            if g.is_async:
+                raise self.refuse(e, "an asynchronous comprehension", "Use a plain loop.")
+            it = clone(g.iter) if position == 0 else rename.visit(clone(g.iter))
+            body: Block = []
+            block.append(at(gast.For(rename.visit(clone(g.target)), it, body, [], None), s))
+            block = body
+            for condition in g.ifs:
+                inner: Block = []
+                block.append(if_(rename.visit(clone(condition)), inner, [], s))
+                block = inner
+        if isinstance(e, gast.DictComp):
+            to = gast.Subscript(name(made), rename.visit(clone(e.key)), gast.Store())
+            block.append(assign(to, rename.visit(clone(e.value)), s))
+        else:
+            block.append(expression(call(attribute(made, "append"), rename.visit(clone(e.elt))), s))
+        loop = out.pop()
+        out.extend(self.block([loop]))
+        return name(made)
+
+    def function_of(self, e: Any, named: str, s: Any) -> Any:
+        """A lambda as the definition of a function."""
+        body = at(gast.Return(e.body), s)
+        made = gast.FunctionDef(named, e.args, [body], [], None, None, [])
+        made.is_lambda = True
+        return at(made, s)
+
+    def refuse(self, node: Any, what: str, why: str) -> Exception:
+        return fail(UnsupportedSyntax, self.source, node, f"cannot differentiate {what}", why)
+
+
+class _Rename(gast.NodeTransformer):
+    def __init__(self, by: dict[str, str]) -> None:
+        self.by = by
+
+    def visit_Name(self, node: gast.Name) -> Any:
+        node.id = self.by.get(node.id, node.id)
+        return node
+
+
+def _has_walrus(e: Any) -> bool:
+    return any(isinstance(n, gast.NamedExpr) for n in gast.walk(e))
+
+
+def _names_of(pairs: list[Any]) -> set[str]:
+    return {t.id for t, _ in pairs if isinstance(t, gast.Name)}
+
+
+def _positions(value: Any) -> list[int | None]:
+    if isinstance(value, list):
+        return list(range(len(value)))
+    return [None] if isinstance(value, gast.AST) else []
+
+
+def _get(e: Any, field: str, position: int | None) -> Any:
+    child = getattr(e, field)
+    child = child if position is None else child[position]
+    return child
+
+
+def _set(e: Any, field: str, position: int | None, value: Any) -> None:
+    if position is None:
+        setattr(e, field, value)
+    else:
+        getattr(e, field)[position] = value
+
+
+# Exits ---------------------------------------------------------------------------------------------------------------
+
+
+class _Exits:
+    """Turns `return`, `break` and `continue` into structure; see the module's text."""
+
+    def __init__(self, names: Names, body: Block) -> None:
+        self.names = names
+        self.body = body
+        self.result = ""
+        self.returned = ""
+
+    def function(self) -> Block:
+        body = self.body
+        plain = _exits(body[:-1], "return") is False and body and isinstance(body[-1], gast.Return)
+        if plain and not any(_may(s, (gast.Return,)) for s in body[:-1]):
+            return self.block(body[:-1], None) + [body[-1]]
+        if not any(_may(s, (gast.Return,)) for s in body):
+            return [*self.block(body, None), gast.Return(constant(None))]
+        self.result = self.names.fresh("result")
+        new = self.block(body, None)
+        head: Block = []
+        if not _ends(body):
+            head.append(assign(self.result, constant(None)))
+        if self.returned:
+            head.append(assign(self.returned, constant(False)))
+        return [*head, *new, gast.Return(name(self.result))]
+
+    def block(self, body: Block, loop: _Loop | None) -> Block:
+        out: Block = []
+        for position, s in enumerate(body):
+            rest = body[position + 1 :]
+            if isinstance(s, gast.Return):
+                out.append(assign(self.result, s.value, s))
+                if loop is not None and loop.deep:
+                    out.append(assign(self.flag(), constant(True), s))
+                    if loop.is_loop:
+                        loop.stop_used = True
+                        out.append(assign(loop.stop, constant(True), s))
+                return out
+            if isinstance(s, gast.Break):
+                assert loop is not None
+                loop.stop_used = True
+                out.append(assign(loop.stop, constant(True), s))
+                return out
+            if isinstance(s, gast.Continue):
+                assert loop is not None
+                if loop.skip_needed:
+                    out.append(assign(loop.skip, constant(True), s))
+                return out
+            if isinstance(s, gast.Raise):
+                out.append(s)
+                return out
+            if isinstance(s, gast.If) and _may(s, (gast.Return, gast.Break, gast.Continue, gast.Raise)):
+                return out + self.branch(s, rest, loop)
+            if isinstance(s, (gast.For, gast.While)):
+                made, leaves = self.loop(s, loop)
+                out.extend(made)
+                if leaves is not None:
+                    return out + self.block_after(leaves, rest, loop, s)
+                continue
+            if isinstance(s, (gast.With, gast.Try)):
+                leaves = self.wrapped(s, loop)
+                out.append(s)
+                if _ends([s.origin_body if hasattr(s, "origin_body") else s]):
+                    return out
+                if leaves:
+                    return out + self.block_after(leaves, rest, loop, s)
+                continue
+            out.append(s)
+        return out
+
+    def branch(self, s: Any, rest: Block, loop: _Loop | None) -> Block:
+        exits = (gast.Return, gast.Break, gast.Continue)
+        if _ends(s.body):
+            return [at(gast.If(s.test, self.block(s.body, loop), self.block(s.orelse + rest, loop)), s)]
+        if _ends(s.orelse):
+            return [at(gast.If(s.test, self.block(s.body + rest, loop), self.block(s.orelse, loop)), s)]
+        if not any(_may(x, exits) for x in s.body + s.orelse) or not rest:
+            made = at(gast.If(s.test, self.block(s.body, loop), self.block(s.orelse, loop)), s)
+            return [made, *self.block(rest, loop)]
+        # Some path through the branches exits and some other goes on: flags tell which.
+        inner = loop or _Loop(self.names, is_loop=False)
+        flags = []
+        if _may(s, (gast.Return,)):
+            flags.append(self.flag())
+        if loop is not None and _may(s, (gast.Break,)):
+            flags.append(loop.stop)
+        if loop is not None and _may(s, (gast.Continue,)):
+            loop.skip_needed = True
+            flags.append(loop.skip)
+        saved, inner.deep = inner.deep, True
+        made = at(gast.If(s.test, self.block(s.body, inner), self.block(s.orelse, inner)), s)
+        inner.deep = saved
+        return [made, *self.block_after(flags, rest, loop, s)]
+
+    def block_after(self, flags: list[str], rest: Block, loop: _Loop | None, like: Any) -> Block:
+        """`rest`, run only if none of the flags is up."""
+        new = self.block(rest, loop)
+        if not new:
+            return []
+        tests: list[Any] = [gast.UnaryOp(gast.Not(), name(f)) for f in flags]
+        test = tests[0] if len(tests) == 1 else gast.BoolOp(gast.And(), tests)
+        return [at(gast.If(test, new, []), like)]
+
+    def loop(self, s: Any, outer: _Loop | None) -> tuple[Block, list[str] | None]:
+        loop = _Loop(self.names, is_loop=True)
+        loop.skip_needed = _mixed_continue(s.body)
+        returns = any(_may(x, (gast.Return,)) for x in s.body)
+        body = self.block(s.body, loop)
+        before: Block = []
+        if loop.stop_used:
+            before.append(assign(loop.stop, constant(False), s))
+            body.append(at(gast.If(name(loop.stop), [at(gast.Break(), s)], []), s))
+        if loop.skip_needed:
+            body.insert(0, assign(loop.skip, constant(False), s))
+        made = at(gast.For(s.target, s.iter, body, [], None), s) if isinstance(s, gast.For) else None
+        made = made or at(gast.While(s.test, body, []), s)
+        out = [*before, made]
+        leaves = None
+        if returns:
+            leaves = [self.flag()]
+            if outer is not None and outer.is_loop:
+                outer.stop_used = True
+                out.append(if_(name(self.returned), [assign(outer.stop, constant(True), s)], [], s))
+        if s.orelse:
+            if not loop.stop_used:
+                out.extend(self.block(s.orelse, outer))
+            else:
+                inner = outer or _Loop(self.names, is_loop=False)
+                saved, inner.deep = inner.deep, True
+                test = gast.UnaryOp(gast.Not(), name(loop.stop))
+                if any(_may(x, (gast.Return,)) for x in s.orelse):
+                    leaves = [self.flag()]
+                if outer is not None and any(_may(x, (gast.Break,)) for x in s.orelse):
+                    leaves = (leaves or []) + [outer.stop]
+                if outer is not None and any(_may(x, (gast.Continue,)) for x in s.orelse):
+                    outer.skip_needed = True
+                    leaves = (leaves or []) + [outer.skip]
+                out.append(if_(test, self.block(s.orelse, inner), [], s))
+                inner.deep = saved
+        return out, leaves
+
+    def wrapped(self, s: Any, loop: _Loop | None) -> list[str]:
+        """`with` and `try`: their blocks are left by flags; returns the flags that may be up afterwards."""
+        inner = loop or _Loop(self.names, is_loop=False)
+        flags = []
+        if _may(s, (gast.Return,)):
+            flags.append(self.flag())
+        if loop is not None and _may(s, (gast.Break,)):
+            flags.append(loop.stop)
+        if loop is not None and _may(s, (gast.Continue,)):
+            loop.skip_needed = True
+            flags.append(loop.skip)
+        saved, inner.deep = inner.deep, True
+        s.origin_body = _Ends(_ends(s.body) and all(_ends(h.body) for h in getattr(s, "handlers", [])))
+        if isinstance(s, gast.Try):
+            orelse = s.orelse
+            s.body = self.block(s.body, inner)
+            if orelse and flags and _may_block(s.body, flags):
+                orelse = [if_(gast.UnaryOp(gast.Not(), name(f)), orelse, [], s) for f in flags[:1]]
+            for h in s.handlers:
+                h.body = self.block(h.body, inner) or [gast.Pass()]
+            s.orelse = self.block(orelse, inner)
+            s.finalbody = self.block(s.finalbody, inner)
+        else:
+            s.body = self.block(s.body, inner)
+        s.body = s.body or [gast.Pass()]
+        inner.deep = saved
+        return flags
+
+    def flag(self) -> str:
+        if not self.returned:
+            self.returned = self.names.fresh("returned")
+        return self.returned
+
+
+class _Ends(gast.stmt):  # type: ignore[misc]
+    """Stands for a rewritten statement: whether every path through the original left it."""
+
+    def __init__(self, ends: bool) -> None:
+        super().__init__()
+        self.ends = ends
+
+
+class _Loop:
+    """The flags of the innermost loop; `deep` when an exit must raise a flag since code follows it outside."""
+
+    def __init__(self, names: Names, is_loop: bool) -> None:
+        self.is_loop = is_loop
+        self.deep = is_loop
+        self.stop = names.fresh("stop") if is_loop else ""
+        self.skip = names.fresh("skip") if is_loop else ""
+        self.stop_used = False
+        self.skip_needed = False
+
+
+def _ends(body: Block) -> bool:
+    """Does every path through `body` leave it (by return, break, continue or raise)?"""
+    for s in body:
+        if isinstance(s, _Ends):
+            return s.ends
+        if isinstance(s, (gast.Return, gast.Break, gast.Continue, gast.Raise)):
+            return True
+        if isinstance(s, gast.If) and s.orelse and _ends(s.body) and _ends(s.orelse):
+            return True
+        if isinstance(s, gast.With) and _ends(s.body):
+            return True
+        if isinstance(s, gast.Try):
+            if _ends(s.finalbody):
+                return True
+            if (_ends(s.body) or _ends(s.orelse)) and all(_ends(h.body) for h in s.handlers):
+                return True
+        if isinstance(s, gast.While) and isinstance(s.test, gast.Constant) and s.test.value:
+            if not any(_may(x, (gast.Break,)) for x in s.body):
+                return True
+    return False
+
+
+def _may(s: Any, kinds: tuple[type, ...]) -> bool:
+    """May `s` exit its surroundings in one of these ways? A loop keeps its own breaks and continues."""
+    if isinstance(s, kinds):
+        return True
+    if isinstance(s, (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef)):
+        return False
+    if isinstance(s, (gast.For, gast.While)):
+        outward = tuple(k for k in kinds if k not in (gast.Break, gast.Continue))
+        return any(_may(x, outward) for x in s.body) or any(_may(x, kinds) for x in s.orelse)
+    return any(_may(x, kinds) for block in dataflow.blocks(s) for x in block)
+
+
+def _exits(body: Block, _: str) -> bool:
+    return any(_may(s, (gast.Return,)) for s in body)
+
+
+def _may_block(body: Block, flags: list[str]) -> bool:
+    return bool(dataflow.bound_names(body) & set(flags))
+
+
+def _mixed_continue(body: Block) -> bool:
+    """Is there a `continue` that only a flag can express: inside `with`/`try`, or on one of several paths of a branch?"""
+    for position, s in enumerate(body):
+        if not _may(s, (gast.Continue,)) or isinstance(s, gast.Continue):
+            continue
+        if isinstance(s, gast.If):
+            if _ends(s.body):
+                if _mixed_continue(s.body) or _mixed_continue(s.orelse + body[position + 1 :]):
+                    return True
+            elif _ends(s.orelse):
+                if _mixed_continue(s.orelse) or _mixed_continue(s.body + body[position + 1 :]):
+                    return True
+            elif body[position + 1 :]:
+                return True
+            elif _mixed_continue(s.body) or _mixed_continue(s.orelse):
+                return True
+        else:
+            return True
+    return False
+
+
+__all__ = ["Substitute", "desugar"]

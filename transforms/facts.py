@@ -1,0 +1,657 @@
+"""Facts: what is known of each value before the run: its kind, its rank, and which dimensions are equal.
+
+Before: any tree of statements.   After: the same tree; every expression node has an attribute `fact`.
+Why here: the passes that follow ask "may this be an array?", "are these shapes equal?". *Unknown* is always allowed.
+
+A dimension is a number, a symbol (`Dim`), or None. Two values that an elementwise operation has combined have equal
+dimensions wherever neither is 1, since the primal would have failed otherwise; the signature of a compiled derivative
+holds which dimensions of its arguments are 1, and so most shapes are known to be equal without looking at them.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import gast
+import numpy as np
+
+from srcgrad.runtime.rules import table
+from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree.scope import MISSING, Scope
+
+
+@dataclass(frozen=True)
+class Dim:
+    """A length that is not known but has a name: `base + offset`; `several` if it is known not to be 1."""
+
+    base: str
+    offset: int = 0
+    several: bool = False
+
+
+Shape = tuple[Any, ...] | None
+
+
+@dataclass(frozen=True)
+class Fact:
+    """`kind` is one of bottom, scalar, array, numeric (scalar or array), tuple, list, dict, none, string, function, closure,
+    module, object, unknown. `real` says: float64 or a Python number. `items` are the facts of a tuple's elements, the
+    one fact of a list's elements, or the (key, fact) pairs of a dict. `const` is the value itself if it is known."""
+
+    kind: str
+    shape: Shape = None
+    real: bool = False
+    items: Any = None
+    const: Any = MISSING
+
+    @property
+    def rank(self) -> int | None:
+        if self.kind == "scalar":
+            return 0
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def known(self) -> bool:
+        return self.const is not MISSING
+
+
+UNKNOWN = Fact("unknown")
+BOTTOM = Fact("bottom")
+SCALAR = Fact("scalar")
+REAL = Fact("scalar", real=True)
+NUMERIC = Fact("numeric")
+STRING = Fact("string")
+NONE = Fact("none", const=None)
+NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+
+
+def of_constant(value: Any) -> Fact:
+    if value is None:
+        return NONE
+    if isinstance(value, NUMBERS):
+        return Fact("scalar", real=not isinstance(value, (complex, np.complexfloating)), const=value)
+    if isinstance(value, str):
+        return Fact("string", const=value)
+    return Fact("object", const=value)
+
+
+def of_global(value: Any) -> Fact:
+    """What may be assumed of a global: functions, classes and modules are themselves; data may change between calls."""
+    if isinstance(value, types.ModuleType):
+        return Fact("module", const=value)
+    if isinstance(value, type) or callable(value):
+        return Fact("function", const=value)
+    if isinstance(value, NUMBERS):
+        return replace(of_constant(value), const=MISSING)
+    if isinstance(value, str):
+        return STRING
+    return UNKNOWN
+
+
+def join(a: Fact, b: Fact) -> Fact:
+    if a == b or b.kind == "bottom":
+        return a
+    if a.kind == "bottom":
+        return b
+    real = a.real and b.real
+    if a.kind == b.kind:
+        if a.kind == "scalar":
+            return Fact("scalar", real=real)
+        if a.kind == "array":
+            if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape):
+                return Fact("array", tuple(_join_dim(x, y) for x, y in zip(a.shape, b.shape, strict=True)), real)
+            return Fact("numeric", real=real)
+        if a.kind == "tuple" and a.items is not None and b.items is not None and len(a.items) == len(b.items):
+            return Fact("tuple", items=tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True)))
+        if a.kind == "list" and a.items is not None and b.items is not None:
+            return Fact("list", items=join(a.items, b.items))
+        return Fact(a.kind)
+    if {a.kind, b.kind} <= {"scalar", "array", "numeric"}:
+        return Fact("numeric", real=real)
+    return UNKNOWN
+
+
+def _join_dim(x: Any, y: Any) -> Any:
+    if x == y:
+        return x
+    if several(x) and several(y):
+        return Dim("?", 0, True)
+    return None
+
+
+def several(dim: Any) -> bool:
+    """Is the dimension known not to be 1?"""
+    return dim != 1 if isinstance(dim, int) else isinstance(dim, Dim) and dim.several
+
+
+def same_dim(x: Any, y: Any) -> bool:
+    return x is not None and x == y and not (isinstance(x, Dim) and x.base == "?")
+
+
+def broadcast(shapes: list[Shape]) -> Shape:
+    if any(s is None for s in shapes):
+        return None
+    rank = max((len(s) for s in shapes if s is not None), default=0)
+    result = []
+    for axis in range(-rank, 0):
+        dims = [s[axis] for s in shapes if s is not None and len(s) >= -axis]
+        dims = [d for d in dims if d != 1] or [1]
+        first = next((d for d in dims if several(d)), dims[0])
+        if any(not same_dim(d, first) for d in dims) and not several(first):
+            first = None
+        result.append(first)
+    return tuple(result)
+
+
+def fits(part: Fact, whole: Fact) -> bool:
+    """Does a cotangent shaped as `whole`, the result of an elementwise operation on `part`, have `part`'s shape?"""
+    if part.kind == "scalar" and whole.kind == "scalar":
+        return True
+    if part.rank is None or whole.rank is None or part.rank != whole.rank or part.shape is None or whole.shape is None:
+        return False
+    return all(several(p) or same_dim(p, w) for p, w in zip(part.shape, whole.shape, strict=True))
+
+
+class Interpreter:
+    """Abstract interpretation of a function body; `call_user(function or definition, arguments, keywords, node)` answers for
+    calls of Python functions."""
+
+    def __init__(self, scope: Scope, call_user: Callable[..., Fact] | None = None) -> None:
+        self.scope = scope
+        self.call_user = call_user
+        self.result = BOTTOM
+        self.env: dict[str, Fact] = {}
+        self.all: dict[str, Fact] = {}
+
+    def function(self, body: list[Any], env: dict[str, Fact]) -> Fact:
+        self.env = dict(env)
+        for name, fact in env.items():
+            self.all[name] = join(self.all.get(name, BOTTOM), fact)
+        self.block(body)
+        return self.result
+
+    # Statements ------------------------------------------------------------------------------------------------------
+
+    def block(self, body: list[Any]) -> None:
+        for s in body:
+            getattr(self, "stmt_" + type(s).__name__, self.other)(s)
+
+    def other(self, s: Any) -> None:
+        for child in gast.iter_child_nodes(s):
+            if isinstance(child, gast.expr):
+                self.expr(child)
+        for name in dataflow.head_binds(s):
+            self.bind(name, UNKNOWN)
+        for inner in dataflow.blocks(s):
+            self.block(inner)
+
+    def bind(self, name: str, fact: Fact) -> None:
+        self.env[name] = fact
+        self.all[name] = join(self.all.get(name, BOTTOM), fact)
+
+    def store(self, to: Any, fact: Fact) -> None:
+        to.fact = fact
+        if isinstance(to, gast.Name):
+            self.bind(to.id, fact)
+        elif isinstance(to, (gast.Tuple, gast.List)):
+            for position, part in enumerate(to.elts):
+                if isinstance(part, gast.Starred):
+                    self.store(part.value, Fact("list"))
+                    fact = UNKNOWN
+                elif fact.kind == "tuple" and fact.items is not None and len(fact.items) == len(to.elts):
+                    self.store(part, fact.items[position])
+                else:
+                    self.store(part, element(fact))
+        elif isinstance(to, (gast.Subscript, gast.Attribute)):
+            owner = self.expr(to.value)
+            if isinstance(to, gast.Subscript):
+                self.expr(to.slice)
+            if isinstance(to.value, gast.Name) and owner.kind in ("list", "dict", "tuple"):
+                self.bind(to.value.id, self.stored_into(owner, to, fact))
+
+    def stored_into(self, owner: Fact, to: Any, fact: Fact) -> Fact:
+        if owner.kind == "list":
+            index = getattr(to.slice, "fact", UNKNOWN)
+            if isinstance(to.slice, gast.Slice) or index.kind != "scalar":
+                return Fact("list")
+            return Fact("list", items=None if owner.items is None else join(owner.items, fact))
+        if owner.kind == "dict" and owner.items is not None and getattr(to.slice, "fact", UNKNOWN).known:
+            key = to.slice.fact.const
+            if isinstance(key, (str, int)):
+                return Fact("dict", items=(*((k, f) for k, f in owner.items if k != key), (key, fact)))
+        return Fact(owner.kind)
+
+    def stmt_Assign(self, s: Any) -> None:
+        fact = self.expr(s.value)
+        for to in s.targets:
+            self.store(to, fact)
+
+    def stmt_AugAssign(self, s: Any) -> None:
+        value = self.expr(s.value)
+        if isinstance(s.target, gast.Name):
+            old = self.env.get(s.target.id, UNKNOWN)
+            s.target.fact = old
+            self.bind(s.target.id, old if old.kind == "array" else self.binary(s.op, old, value))
+        else:
+            self.store(s.target, UNKNOWN)
+
+    def stmt_Expr(self, s: Any) -> None:
+        self.expr(s.value)
+        call = s.value
+        if isinstance(call, gast.Call) and isinstance(call.func, gast.Attribute) and isinstance(call.func.value, gast.Name):
+            owner = self.env.get(call.func.value.id)
+            if owner is not None and owner.kind in ("list", "dict"):
+                if call.func.attr == "append" and owner.items is not None and len(call.args) == 1:
+                    self.bind(call.func.value.id, Fact("list", items=join(owner.items, call.args[0].fact)))
+                elif call.func.attr not in ("pop", "reverse", "sort", "clear", "copy", "index", "count", "get"):
+                    self.bind(call.func.value.id, Fact(owner.kind))
+
+    def stmt_If(self, s: Any) -> None:
+        self.expr(s.test)
+        before = dict(self.env)
+        self.block(s.body)
+        after = self.env
+        self.env = before
+        self.block(s.orelse)
+        self.env = _join_env(after, self.env)
+
+    def stmt_For(self, s: Any) -> None:
+        item = self.iterated(s.iter)
+        self.fixpoint(s, lambda: self.store(s.target, item))
+
+    def stmt_While(self, s: Any) -> None:
+        self.fixpoint(s, lambda: self.expr(s.test))
+
+    def fixpoint(self, s: Any, head: Callable[[], Any]) -> None:
+        while True:
+            before = dict(self.env)
+            head()
+            self.block(s.body)
+            self.env = _join_env(before, self.env)
+            if self.env == before:
+                break
+        self.block(s.orelse)
+
+    def stmt_With(self, s: Any) -> None:
+        for item in s.items:
+            self.expr(item.context_expr)
+            if item.optional_vars is not None:
+                self.store(item.optional_vars, UNKNOWN)
+        self.block(s.body)
+
+    def stmt_Try(self, s: Any) -> None:
+        before = dict(self.env)
+        self.block(s.body)
+        self.block(s.orelse)
+        after = self.env
+        # An exception may have left the body anywhere.
+        thrown = {n: self.all.get(n, UNKNOWN) for n in {**before, **after}}
+        for handler in s.handlers:
+            self.env = dict(thrown)
+            if handler.name:
+                self.bind(getattr(handler.name, "id", handler.name), UNKNOWN)
+            self.block(handler.body)
+            after = _join_env(after, self.env)
+        self.env = after
+        self.block(s.finalbody)
+
+    def stmt_Return(self, s: Any) -> None:
+        fact = self.expr(s.value) if s.value is not None else NONE
+        self.result = join(self.result, fact)
+
+    def stmt_FunctionDef(self, s: Any) -> None:
+        for d in s.args.defaults + [d for d in s.args.kw_defaults if d is not None]:
+            self.expr(d)
+        self.bind(s.name, UNKNOWN if s.decorator_list else Fact("closure", const=s))
+
+    def stmt_Import(self, s: Any) -> None:
+        for n in dataflow.head_binds(s):
+            found = self.scope.imports.get(n, MISSING)
+            self.bind(n, UNKNOWN if found is MISSING else of_global(found))
+
+    stmt_ImportFrom = stmt_Import
+
+    # Expressions -----------------------------------------------------------------------------------------------------
+
+    def expr(self, e: Any) -> Fact:
+        method = getattr(self, "expr_" + type(e).__name__, None)
+        if method is None:
+            for child in gast.iter_child_nodes(e):
+                if isinstance(child, gast.expr) and not isinstance(e, dataflow.SCOPES):
+                    self.expr(child)
+            fact = UNKNOWN
+        else:
+            fact = method(e)
+        e.fact = fact
+        return fact
+
+    def expr_Constant(self, e: Any) -> Fact:
+        return of_constant(e.value)
+
+    def expr_Name(self, e: Any) -> Fact:
+        if e.id in self.env:
+            return self.env[e.id]
+        found = self.scope.name(e.id)
+        return UNKNOWN if found is MISSING else of_global(found)
+
+    def expr_Attribute(self, e: Any) -> Fact:
+        owner = self.expr(e.value)
+        if owner.kind in ("module", "function") and owner.known:
+            if owner.kind == "function" and isinstance(owner.const, types.FunctionType):
+                return UNKNOWN
+            found = getattr(owner.const, e.attr, MISSING)
+            return UNKNOWN if found is MISSING else of_global(found)
+        if owner.kind in ("array", "scalar", "numeric"):
+            if e.attr in ("ndim", "size", "itemsize", "nbytes"):
+                return REAL
+            if e.attr == "shape":
+                return Fact("tuple", items=None if owner.shape is None else tuple(REAL for _ in owner.shape))
+            if e.attr == "T" and owner.shape is not None:
+                return replace(owner, shape=owner.shape[::-1], const=MISSING)
+            if e.attr in ("T", "real", "imag"):
+                return replace(owner, const=MISSING)
+        return UNKNOWN
+
+    def expr_UnaryOp(self, e: Any) -> Fact:
+        fact = self.expr(e.operand)
+        if isinstance(e.op, gast.Not):
+            return REAL
+        if fact.kind == "scalar" and fact.known and isinstance(e.op, gast.USub):
+            return replace(fact, const=-fact.const)
+        return replace(fact, const=MISSING) if fact.kind in ("scalar", "array", "numeric") else UNKNOWN
+
+    def expr_BinOp(self, e: Any) -> Fact:
+        return self.binary(e.op, self.expr(e.left), self.expr(e.right))
+
+    def binary(self, op: Any, a: Fact, b: Fact) -> Fact:
+        if isinstance(op, gast.MatMult):
+            return _matmul(a, b)
+        if a.kind == b.kind == "list" and isinstance(op, gast.Add) and a.items is not None and b.items is not None:
+            return Fact("list", items=join(a.items, b.items))
+        if a.kind == "list" and b.kind == "scalar" and isinstance(op, gast.Mult):
+            return a
+        if a.kind == b.kind == "tuple" and isinstance(op, gast.Add) and a.items is not None and b.items is not None:
+            return Fact("tuple", items=a.items + b.items)
+        return elementwise([a, b])
+
+    def expr_Compare(self, e: Any) -> Fact:
+        facts = [self.expr(e.left), *(self.expr(c) for c in e.comparators)]
+        if any(isinstance(o, (gast.In, gast.NotIn, gast.Is, gast.IsNot)) for o in e.ops):
+            return REAL
+        return replace(elementwise(facts), const=MISSING)
+
+    def expr_BoolOp(self, e: Any) -> Fact:
+        fact = BOTTOM
+        for v in e.values:
+            fact = join(fact, self.expr(v))
+        return fact
+
+    def expr_IfExp(self, e: Any) -> Fact:
+        self.expr(e.test)
+        return join(self.expr(e.body), self.expr(e.orelse))
+
+    def expr_NamedExpr(self, e: Any) -> Fact:
+        fact = self.expr(e.value)
+        self.store(e.target, fact)
+        return fact
+
+    def expr_Tuple(self, e: Any) -> Fact:
+        facts = [self.expr(x) for x in e.elts]
+        if any(isinstance(x, gast.Starred) for x in e.elts):
+            return Fact("tuple")
+        return Fact("tuple", items=tuple(facts))
+
+    def expr_List(self, e: Any) -> Fact:
+        facts = [self.expr(x) for x in e.elts]
+        if any(isinstance(x, gast.Starred) for x in e.elts):
+            return Fact("list")
+        fact = BOTTOM
+        for f in facts:
+            fact = join(fact, replace(f, const=MISSING) if f.kind == "scalar" else f)
+        return Fact("list", items=fact)
+
+    def expr_Dict(self, e: Any) -> Fact:
+        pairs = []
+        for key, value in zip(e.keys, e.values, strict=True):
+            value_fact = self.expr(value)
+            if key is None:
+                return Fact("dict")
+            key_fact = self.expr(key)
+            if not (key_fact.known and isinstance(key_fact.const, (str, int))):
+                return Fact("dict")
+            pairs.append((key_fact.const, value_fact))
+        return Fact("dict", items=tuple(pairs))
+
+    def expr_JoinedStr(self, e: Any) -> Fact:
+        return STRING
+
+    def expr_Lambda(self, e: Any) -> Fact:
+        return UNKNOWN
+
+    def expr_ListComp(self, e: Any) -> Fact:
+        return Fact("list")
+
+    def expr_Slice(self, e: Any) -> Fact:
+        for part in (e.lower, e.upper, e.step):
+            if part is not None:
+                self.expr(part)
+        return UNKNOWN
+
+    def expr_Subscript(self, e: Any) -> Fact:
+        owner, index = self.expr(e.value), self.expr(e.slice)
+        if owner.kind == "array":
+            return getitem(owner, e.slice)
+        if owner.kind == "tuple" and owner.items is not None:
+            if index.known and isinstance(index.const, int) and -len(owner.items) <= index.const < len(owner.items):
+                return owner.items[index.const]  # type: ignore[no-any-return]
+            return element(owner) if index.kind == "scalar" else UNKNOWN
+        if owner.kind == "list" and owner.items is not None:
+            if isinstance(e.slice, gast.Slice):
+                return owner
+            return element(owner) if index.kind == "scalar" else UNKNOWN
+        if owner.kind == "dict" and owner.items is not None and index.known:
+            return dict(owner.items).get(index.const, UNKNOWN)  # type: ignore[no-any-return]
+        return UNKNOWN
+
+    def iterated(self, it: Any) -> Fact:
+        """The fact of the elements that a loop over `it` meets."""
+        fact = self.expr(it)
+        if isinstance(it, gast.Call) and it.func.fact.known:
+            function = it.func.fact.const
+            if function is range:
+                return REAL
+            if function is enumerate and it.args:
+                return Fact("tuple", items=(REAL, element(it.args[0].fact)))
+            if function is zip and not any(isinstance(a, gast.Starred) for a in it.args):
+                return Fact("tuple", items=tuple(element(a.fact) for a in it.args))
+            if function is reversed and it.args:
+                return element(it.args[0].fact)
+        return element(fact)
+
+    def expr_Call(self, e: Any) -> Fact:
+        func = self.expr(e.func)
+        args = [self.expr(a.value if isinstance(a, gast.Starred) else a) for a in e.args]
+        keywords = {k.arg: self.expr(k.value) for k in e.keywords}
+        starred = any(isinstance(a, gast.Starred) for a in e.args) or None in keywords
+        if isinstance(e.func, gast.Attribute) and e.func.value.fact.kind in ("array", "scalar", "numeric"):
+            method = getattr(np.ndarray, e.func.attr, None)
+            if method is not None and not starred:
+                return self.rule(method, [e.func.value.fact, *args], keywords)
+            return UNKNOWN
+        if isinstance(e.func, gast.Attribute) and e.func.value.fact.kind in ("list", "dict"):
+            owner = e.func.value.fact
+            if e.func.attr in ("pop", "get") and owner.kind == "list" and owner.items is not None:
+                return element(owner)
+            if e.func.attr == "copy":
+                return owner
+            return UNKNOWN
+        if func.kind == "closure" and self.call_user is not None:
+            return self.call_user(func.const, args, keywords, e, starred)
+        if not func.known:
+            return UNKNOWN
+        function = func.const
+        if table.find(function) is not None and not starred:
+            return self.rule(function, args, keywords)
+        if function is range:
+            return Fact("object")
+        if function is len:
+            return REAL
+        if function in (list, tuple) and len(args) == 1:
+            if args[0].kind == "tuple" and function is tuple:
+                return args[0]
+            return Fact("list", items=element(args[0])) if function is list else Fact("tuple")
+        if self.call_user is not None and func.kind == "function":
+            return self.call_user(function, args, keywords, e, starred)
+        return UNKNOWN
+
+    def rule(self, function: Any, args: list[Fact], keywords: dict[str | None, Fact]) -> Fact:
+        rule = table.find(function)
+        if rule is None:
+            return UNKNOWN
+        if "out" in keywords or "where" in keywords:
+            return UNKNOWN
+        real = all(a.real or a.kind in ("none", "string") for a in args) and "dtype" not in keywords
+        if rule.shape == "broadcast":
+            fact = elementwise(args[: len(rule.wrt)] if rule.wrt else args)
+            return replace(fact, real=fact.real and real, const=MISSING)
+        if rule.shape == "scalar":
+            return Fact("scalar", real=real)
+        if rule.shape == "same" and args:
+            if args[0].kind in ("scalar", "array", "numeric"):
+                return replace(args[0], const=MISSING, real=args[0].real and "dtype" not in keywords)
+            return NUMERIC
+        if rule.shape == "reduction" and args:
+            return self.reduction(rule, args, keywords, real)
+        if rule.shape == "matmul" and len(args) == 2:
+            return _matmul(*args)
+        return UNKNOWN
+
+    def reduction(self, rule: table.Rule, args: list[Fact], keywords: dict[str | None, Fact], real: bool) -> Fact:
+        names = [p.name for p in rule.parameters]
+        bound = dict(zip(names, args, strict=False)) | {k: v for k, v in keywords.items() if k is not None}
+        x, axis, keep = args[0], bound.get("axis", NONE), bound.get("keepdims", of_constant(False))
+        if x.kind in ("list", "tuple"):
+            return Fact("scalar") if axis.kind == "none" and keep.known and not keep.const else NUMERIC
+        if not (axis.known and keep.known) or x.kind == "unknown":
+            return NUMERIC if x.kind != "unknown" or axis.kind != "none" else (NUMERIC if not keep.known else SCALAR)
+        if axis.const is None and not keep.const:
+            return Fact("scalar", real=real)
+        if x.shape is None or not (axis.const is None or isinstance(axis.const, int)):
+            return Fact("numeric", real=real)
+        axes = range(len(x.shape)) if axis.const is None else [axis.const % max(1, len(x.shape))]
+        if keep.const:
+            return Fact("array", tuple(1 if i in axes else d for i, d in enumerate(x.shape)), real)
+        shape = tuple(d for i, d in enumerate(x.shape) if i not in axes)
+        return Fact("array", shape, real) if shape else Fact("scalar", real=real)
+
+
+def _join_env(a: dict[str, Fact], b: dict[str, Fact]) -> dict[str, Fact]:
+    return {n: join(a.get(n, BOTTOM), b.get(n, BOTTOM)) for n in {**a, **b}}
+
+
+def element(fact: Fact) -> Fact:
+    """The fact of one element of a sequence."""
+    if fact.kind == "array" and fact.shape:
+        return Fact("array", fact.shape[1:], fact.real) if len(fact.shape) > 1 else Fact("scalar", real=fact.real)
+    if fact.kind == "list" and fact.items is not None:
+        return fact.items if fact.items.kind != "bottom" else UNKNOWN  # type: ignore[no-any-return]
+    if fact.kind == "tuple" and fact.items is not None:
+        result = BOTTOM
+        for f in fact.items:
+            result = join(result, replace(f, const=MISSING) if f.kind == "scalar" else f)
+        return result if result.kind != "bottom" else UNKNOWN
+    return UNKNOWN
+
+
+def elementwise(facts: list[Fact]) -> Fact:
+    if any(f.kind not in ("scalar", "array", "numeric", "list", "tuple", "bottom") for f in facts) or not facts:
+        return UNKNOWN
+    if any(f.kind in ("list", "tuple") for f in facts):
+        return NUMERIC if any(f.kind in ("array", "numeric") for f in facts) else UNKNOWN
+    real = all(f.real for f in facts)
+    if all(f.kind in ("scalar", "bottom") for f in facts):
+        return Fact("scalar", real=real)
+    shape = broadcast([() if f.kind == "scalar" else f.shape for f in facts])
+    if shape is None:
+        rank_known = all(f.rank is not None for f in facts)
+        return Fact("array" if rank_known else "numeric", real=real)
+    return Fact("array", shape, real)
+
+
+def _matmul(a: Fact, b: Fact) -> Fact:
+    if a.kind != "array" or b.kind != "array" or a.shape is None or b.shape is None:
+        return NUMERIC if a.kind != "unknown" and b.kind != "unknown" else UNKNOWN
+    real = a.real and b.real
+    left = a.shape[:-1]
+    if len(b.shape) == 1:
+        shape = left
+    elif len(a.shape) == 1:
+        shape = (*b.shape[:-2], b.shape[-1])
+    else:
+        batch = broadcast([a.shape[:-2], b.shape[:-2]]) or ()
+        shape = (*batch, a.shape[-2], b.shape[-1])
+    return Fact("array", shape, real) if shape else Fact("scalar", real=real)
+
+
+def getitem(x: Fact, index: Any) -> Fact:
+    """The fact of `x[index]` for an array `x`."""
+    parts = index.elts if isinstance(index, gast.Tuple) else [index]
+    if x.shape is None:
+        return Fact("numeric", real=x.real)
+    dims = list(x.shape)
+    result: list[Any] = []
+    used = sum(1 for p in parts if not _is_none(p) and not _is_ellipsis(p))
+    for part in parts:
+        if _is_none(part):
+            result.append(1)
+        elif _is_ellipsis(part):
+            while len(dims) > used:
+                result.append(dims.pop(0))
+        elif isinstance(part, gast.Slice):
+            if not dims:
+                return Fact("numeric", real=x.real)
+            result.append(_sliced(dims.pop(0), part))
+            used -= 1
+        elif getattr(part, "fact", UNKNOWN).kind == "scalar" and not isinstance(getattr(part.fact, "const", 0), bool):
+            if not dims:
+                return Fact("numeric", real=x.real)
+            dims.pop(0)
+            used -= 1
+        else:
+            fact = getattr(part, "fact", UNKNOWN)
+            if len(parts) == 1 and fact.kind == "list" and fact.items is not None and fact.items.kind == "scalar":
+                return Fact("array", (None, *dims[1:]), x.real)
+            return Fact("numeric", real=x.real)
+    shape = (*result, *dims)
+    return Fact("array", shape, x.real) if shape else Fact("scalar", real=x.real)
+
+
+def _is_none(p: Any) -> bool:
+    return isinstance(p, gast.Constant) and p.value is None
+
+
+def _is_ellipsis(p: Any) -> bool:
+    return isinstance(p, gast.Constant) and p.value is ...
+
+
+def _sliced(dim: Any, part: Any) -> Any:
+    if part.lower is None and part.upper is None and part.step is None:
+        return dim
+    lower, upper = _number(part.lower, 0), _number(part.upper, None)
+    if part.step is not None or lower is None or lower < 0 or not isinstance(dim, Dim):
+        return None
+    if part.upper is None:
+        return Dim(dim.base, dim.offset - lower) if lower else dim
+    if upper is None or upper >= 0:
+        return None
+    return Dim(dim.base, dim.offset - lower + upper)
+
+
+def _number(node: Any, default: Any) -> Any:
+    if node is None:
+        return default
+    fact = getattr(node, "fact", UNKNOWN)
+    return fact.const if fact.known and isinstance(fact.const, int) else None

@@ -1,0 +1,992 @@
+"""Normalize: at most one differentiable operation per statement, and a name of its own for each value.
+
+Before: the statements that `desugar` leaves, with facts.
+After:  stmt  ::= name = value | (names) = atom | atom[index] = atom | atom.attr = atom | target op= atom | value
+                | if test: block else: block | for name in range(...) | for target in inert | while test
+                | with | try | del atom[index] | return atom
+        value ::= atom | op(atom, ...) | inert;   atom ::= name | constant | module.attribute
+        An *inert* expression mentions no differentiated value, or yields a discrete one, and stays as the user wrote it.
+        Within one execution of a block no name is bound twice, but for names that are updated in place; at the end of
+        a branch or a loop's body stand the copies `v = v_2` that hand values on.
+Why here: every later pass may ask "which operation made this name?" and get one answer.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from typing import Any
+
+import gast
+import numpy as np
+
+from srcgrad.runtime.errors import UnsupportedSyntax
+from srcgrad.transforms.facts import UNKNOWN
+from srcgrad.transforms.read import Source, fail
+from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree.build import (
+    Substitute,
+    assign,
+    at,
+    attribute,
+    call,
+    clone,
+    constant,
+    expression,
+    if_,
+    name,
+    subscript,
+    tuple_,
+)
+from srcgrad.transforms.tree.names import Names
+from srcgrad.transforms.tree.taint import Taint
+
+Block = list[Any]
+SEQUENCES = ("array", "list", "tuple")
+LIST_MUTATORS = {"append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort"}
+DICT_MUTATORS = {"update", "pop", "popitem", "setdefault", "clear"}
+MUTATORS = LIST_MUTATORS | DICT_MUTATORS | {"fill", "put", "partition", "resize", "itemset"}
+
+
+def normalize(source: Source, tree: gast.FunctionDef, names: Names, taint: Taint) -> gast.FunctionDef:
+    flat = _Flatten(source, names, taint)
+    tree.body = flat.block(tree.body)
+    _Rename(source, names, taint, tree).function()
+    return tree
+
+
+def is_atom(e: Any) -> bool:
+    """A name, a constant, or an attribute of a module (`np.pi`)."""
+    if isinstance(e, gast.Attribute):
+        fact = getattr(e, "fact", None)
+        owner = getattr(e.value, "fact", None)
+        return fact is not None and owner is not None and owner.kind == "module"
+    if isinstance(e, gast.UnaryOp):
+        return isinstance(e.op, gast.USub) and isinstance(e.operand, gast.Constant)
+    return isinstance(e, (gast.Name, gast.Constant))
+
+
+class _Flatten:
+    def __init__(self, source: Source, names: Names, taint: Taint) -> None:
+        self.source, self.names, self.taint = source, names, taint
+
+    # Statements ------------------------------------------------------------------------------------------------------
+
+    def block(self, body: Block) -> Block:
+        out: Block = []
+        for s in body:
+            getattr(self, "stmt_" + type(s).__name__, self.keep)(s, out)
+        return out
+
+    def keep(self, s: Any, out: Block) -> None:
+        out.append(s)
+
+    def stmt_Assign(self, s: Any, out: Block) -> None:
+        (to,) = s.targets
+        if isinstance(to, gast.Name):
+            out.append(assign(to, self.value(s.value, s, out), s))
+        elif isinstance(to, gast.Tuple):
+            out.append(at(gast.Assign([to], self.atom(s.value, s, out), None), s))
+        else:
+            value = self.atom(s.value, s, out)
+            out.append(assign(self.place(to, s, out), value, s))
+
+    def place(self, to: Any, s: Any, out: Block) -> Any:
+        """A subscript or attribute as the target of a store."""
+        owner = self.atom(to.value, s, out)
+        if isinstance(to, gast.Attribute):
+            return at(gast.Attribute(owner, to.attr, gast.Store()), to)
+        return at(gast.Subscript(owner, self.index(to.slice, s, out), gast.Store()), to)
+
+    def stmt_AugAssign(self, s: Any, out: Block) -> None:
+        to, kind = s.target, getattr(s.target, "fact", UNKNOWN).kind
+        if isinstance(to, gast.Name):
+            if kind in ("scalar", "tuple", "string", "none"):
+                value = gast.BinOp(at(name(to.id), to), s.op, s.value)
+                value.left.fact = to.fact
+                out.append(assign(to.id, self.value(at(value, to), s, out, taint=True), s))
+            elif kind == "list" and isinstance(s.op, gast.Add):
+                owner = name(to.id)
+                owner.fact = to.fact
+                self.extend(owner, self.atom(s.value, s, out), s, out)
+            else:
+                out.append(at(gast.AugAssign(to, s.op, self.atom(s.value, s, out)), s))
+            return
+        value = self.atom(s.value, s, out)
+        place = self.place(to, s, out)
+        owner = getattr(to.value, "fact", UNKNOWN)
+        if isinstance(place, gast.Subscript) and owner.kind == "array" and isinstance(s.op, (gast.Add, gast.Sub)):
+            if basic_index(place.slice):
+                out.append(at(gast.AugAssign(place, s.op, value), s))
+                return
+        read = clone(place)
+        read.ctx = gast.Load()
+        old = self.temporary(read, s, out, "old", tainted=self.taint.expr(read) or self.taint.expr(value))
+        element = _element_kind(owner)
+        if owner.kind == "array" or element == "scalar":
+            new = self.temporary(gast.BinOp(old, s.op, value), s, out, "new", tainted=True)
+            out.append(assign(place, new, s))
+        else:
+            out.append(at(gast.AugAssign(gast.Name(old.id, gast.Store(), None, None), s.op, value), s))
+            out.append(assign(place, name(old.id), s))
+
+    def stmt_Expr(self, s: Any, out: Block) -> None:
+        e = s.value
+        if isinstance(e, gast.Call) and isinstance(e.func, gast.Attribute):
+            lowered = self.method(e, s, out, used=False)
+            if lowered is not None:
+                return
+        if isinstance(e, gast.Call) and self.effect(e, s, out):
+            return
+        out.append(expression(self.value(e, s, out), s))
+
+    def stmt_Delete(self, s: Any, out: Block) -> None:
+        (to,) = s.targets
+        place = self.place(to, s, out)
+        place.ctx = gast.Del()
+        out.append(at(gast.Delete([place]), s))
+
+    def stmt_Return(self, s: Any, out: Block) -> None:
+        value = self.value(s.value, s, out) if isinstance(s.value, gast.Tuple) else self.atom(s.value, s, out)
+        out.append(at(gast.Return(value), s))
+
+    def stmt_If(self, s: Any, out: Block) -> None:
+        test = self.test(s.test, s, out)
+        out.append(at(gast.If(test, self.block(s.body), self.block(s.orelse)), s))
+
+    def stmt_While(self, s: Any, out: Block) -> None:
+        before: Block = []
+        test = self.test(clone(s.test), s, before)
+        body = self.block(s.body)
+        if before:  # the test has effects: it moves into the body
+            stop = self.names.fresh("stop")
+            leave = [assign(stop, constant(True), s)]
+            inner = [assign(stop, constant(False), s), *before, at(gast.If(test, body, leave), s)]
+            broken = body and isinstance(body[-1], gast.If) and len(body[-1].body) == 1
+            if broken and isinstance(body[-1].body[0], gast.Break):
+                user = body.pop()
+                body.append(if_(user.test, [assign(stop, constant(True), s)], [], s))
+            inner.append(if_(name(stop), [at(gast.Break(), s)], [], s))
+            out.append(at(gast.While(constant(True), inner, []), s))
+            return
+        out.append(at(gast.While(test, body, []), s))
+
+    def stmt_For(self, s: Any, out: Block) -> None:
+        range_ = isinstance(s.iter, gast.Call) and _known(s.iter.func) is range
+        if range_:
+            args = [self.atom(a, s, out) for a in s.iter.args]
+            it = at(gast.Call(s.iter.func, args, []), s.iter)
+            out.append(at(gast.For(s.target, it, self.block(s.body), [], None), s))
+            return
+        if not self.taint.expr(s.iter):
+            out.append(at(gast.For(s.target, s.iter, self.block(s.body), [], None), s))
+            return
+        made = self.sequence(s.iter, s, out)
+        if made is None:
+            raise self.refuse(s.iter, "a loop over this", "Loop over an array, a list, a tuple, or the items of a dict.")
+        length, item = made
+        changed = {n.id for n in gast.walk(s.iter) if isinstance(n, gast.Name)}
+        for inner in _walk_statements(s.body):
+            if isinstance(inner, gast.Expr) and isinstance(inner.value, gast.Call):
+                func = inner.value.func
+                if isinstance(func, gast.Attribute) and func.attr in MUTATORS - {"fill"}:
+                    if isinstance(func.value, gast.Name) and func.value.id in changed:
+                        raise self.refuse(inner, "a loop over a list that its body changes", "Loop over a copy of it.")
+        counter = self.names.fresh("k")
+        head: Block = []
+        element = item(name(counter))
+        body = list(s.body)
+        first = body[0] if body else None
+        if (
+            isinstance(first, gast.Assign)
+            and isinstance(first.targets[0], gast.Tuple)
+            and isinstance(first.value, gast.Name)
+            and first.value.id == s.target.id
+            and isinstance(element, gast.Tuple)
+            and len(element.elts) == len(first.targets[0].elts)
+            and not any(isinstance(t, gast.Starred) for t in first.targets[0].elts)
+        ):
+            for to, e in zip(first.targets[0].elts, element.elts, strict=True):
+                head.append(assign(to.id, e, s))
+            body = body[1:]
+        else:
+            head.append(assign(s.target.id, element, s))
+        it = call("range", length)
+        it.func.fact = types.SimpleNamespace(kind="function", const=range, known=True)
+        flat = self.block(head + body)
+        out.append(at(gast.For(gast.Name(counter, gast.Store(), None, None), it, flat, [], None), s))
+
+    def sequence(self, it: Any, s: Any, out: Block) -> Any:
+        """How to index what `it` iterates over: (atom for its length, function from counter to element), or None."""
+        fact = getattr(it, "fact", UNKNOWN)
+        if isinstance(it, gast.Call):
+            function = _known(it.func)
+            if function is enumerate:
+                inner = self.sequence(it.args[0], s, out)
+                start = it.args[1] if len(it.args) > 1 else next((k.value for k in it.keywords), constant(0))
+                start = self.atom(start, s, out)
+                if inner is None:
+                    return None
+                zero = isinstance(start, gast.Constant) and start.value == 0
+                return inner[0], lambda k: tuple_([k if zero else gast.BinOp(k, gast.Add(), clone(start)), inner[1](k)])
+            if function is zip and it.args and not any(isinstance(a, gast.Starred) for a in it.args) and not it.keywords:
+                parts = [self.sequence(a, s, out) for a in it.args]
+                if any(p is None for p in parts):
+                    return None
+                lengths = [p[0] for p in parts]
+                length = lengths[0] if len(lengths) == 1 else self.temporary(self.builtin(min, *lengths), s, out, "n")
+                return length, lambda k: tuple_([p[1](clone(k)) for p in parts])
+            if function is reversed and len(it.args) == 1:
+                inner = self.sequence(it.args[0], s, out)
+                if inner is None:
+                    return None
+                last = self.temporary(gast.BinOp(clone(inner[0]), gast.Sub(), constant(1)), s, out, "last")
+                return inner[0], lambda k: inner[1](gast.BinOp(clone(last), gast.Sub(), k))
+            if isinstance(it.func, gast.Attribute) and it.func.attr in ("items", "values") and not it.args:
+                if getattr(it.func.value, "fact", UNKNOWN).kind == "dict":
+                    owner = self.atom(it.func.value, s, out)
+                    keys = self.temporary(self.builtin(list, clone(owner)), s, out, "keys", tainted=False)
+                    length = self.temporary(self.builtin(len, clone(keys)), s, out, "n", tainted=False)
+                    if it.func.attr == "values":
+                        return length, lambda k: subscript(clone(owner), subscript(clone(keys), k))
+                    return length, lambda k: tuple_(
+                        [subscript(clone(keys), k), subscript(clone(owner), subscript(clone(keys), clone(k)))]
+                    )
+        tainted = self.taint.expr(it)
+        if fact.kind == "dict" or not (tainted or fact.kind in SEQUENCES):
+            atom = self.temporary(self.builtin(list, it), s, out, "items", tainted=False)
+        else:
+            atom = self.atom(it, s, out)
+            if fact.kind not in SEQUENCES:
+                atom = self.temporary(at(call("sequence", atom), it), s, out, "items", tainted=True)
+        length = self.temporary(self.builtin(len, clone(atom)), s, out, "n", tainted=False)
+        atom.fact = fact
+        return length, lambda k: subscript(clone(atom), k)
+
+    def builtin(self, function: Any, *args: Any) -> Any:
+        made = call(function.__name__, *args)
+        made.func.fact = types.SimpleNamespace(kind="function", const=function, known=True)
+        made.func.builtin = True
+        return made
+
+    def stmt_With(self, s: Any, out: Block) -> None:
+        out.append(at(gast.With(s.items, self.block(s.body), None), s))
+
+    def stmt_Try(self, s: Any, out: Block) -> None:
+        handlers = [at(gast.ExceptHandler(h.type, h.name, self.block(h.body)), h) for h in s.handlers]
+        out.append(at(gast.Try(self.block(s.body), handlers, self.block(s.orelse), self.block(s.finalbody)), s))
+
+    # Calls with effects ----------------------------------------------------------------------------------------------
+
+    def effect(self, e: Any, s: Any, out: Block) -> bool:
+        """Calls that write into an argument, as stores."""
+        function = _known(e.func)
+        if function is np.copyto and len(e.args) == 2 and not e.keywords:
+            self.write_all(e.args[0], e.args[1], s, out)
+            return True
+        at_ = getattr(function, "__name__", "") == "at" and getattr(function, "__self__", None)
+        if isinstance(at_, np.ufunc) and len(e.args) == 3:
+            if at_ not in (np.add, np.subtract):
+                raise self.refuse(e, f"`np.{at_.__name__}.at`", "Write a loop.")
+            owner, value = self.atom(e.args[0], s, out), self.atom(e.args[2], s, out)
+            made = gast.AugAssign(
+                gast.Subscript(owner, self.index(e.args[1], s, out), gast.Store()),
+                gast.Add() if at_ is np.add else gast.Sub(),
+                value,
+            )
+            made.repeated = True  # every occurrence of an index counts
+            out.append(at(made, s))
+            return True
+        return False
+
+    def write_all(self, to: Any, value: Any, s: Any, out: Block) -> None:
+        owner = self.atom(to, s, out)
+        value = self.atom(value, s, out)
+        out.append(assign(gast.Subscript(owner, constant(...), gast.Store()), value, s))
+
+    def extend(self, owner: Any, value: Any, s: Any, out: Block) -> None:
+        """`owner.extend(value)` as a loop of appends."""
+        item = self.names.fresh("item")
+        if self.taint.expr(value):
+            self.taint.names.add(item)
+        append = call(attribute(clone(owner), "append"), name(item))
+        if isinstance(value, gast.Name):
+            append.func.value.fact = getattr(owner, "fact", UNKNOWN)
+        loop = at(gast.For(gast.Name(item, gast.Store(), None, None), value, [expression(append, s)], [], None), s)
+        self.stmt_For(loop, out)
+
+    def method(self, e: Any, s: Any, out: Block, used: bool) -> Any:
+        """Methods of containers and arrays that write, as simpler statements. Returns the result's expression, or None if
+        the call is to be taken as it is; for an unused result, something that is not None when statements were made."""
+        attr, owner_kind = e.func.attr, getattr(e.func.value, "fact", UNKNOWN).kind
+        if e.keywords and any(k.arg is None for k in e.keywords):
+            return None
+        tainted = self.taint.expr(e)
+        if owner_kind in ("array", "numeric") and attr in ("fill", "sort") and not used and tainted:
+            owner = self.atom(e.func.value, s, out)
+            if attr == "fill":
+                out.append(
+                    assign(gast.Subscript(owner, constant(...), gast.Store()), self.atom(e.args[0], s, out), s)
+                )
+            else:
+                sort = gast.Call(self.support("sort_array"), [clone(owner), *e.args], e.keywords)
+                ordered = self.temporary(at(sort, e), s, out, "ordered", tainted=True)
+                out.append(assign(gast.Subscript(owner, constant(...), gast.Store()), ordered, s))
+            return True
+        if owner_kind == "list" and tainted:
+            owner = self.atom(e.func.value, s, out)
+            if attr == "extend":
+                self.extend(owner, self.atom(e.args[0], s, out), s, out)
+                return constant(None)
+            if attr == "sort" and not used:
+                ordered = self.builtin(sorted, clone(owner))
+                ordered.keywords = e.keywords
+                t = self.temporary(ordered, s, out, "ordered", tainted=True)
+                whole = gast.Subscript(owner, gast.Slice(None, None, None), gast.Store())
+                out.append(assign(whole, t, s))
+                return True
+        if owner_kind == "dict" and tainted:
+            owner = self.atom(e.func.value, s, out)
+            if attr == "get":
+                key = self.atom(e.args[0], s, out)
+                made = self.names.fresh("t")
+                self.taint.names.add(made)
+                found = [assign(made, subscript(clone(owner), clone(key)), s)]
+                default: Block = []
+                value = self.atom(e.args[1], s, default) if len(e.args) > 1 else constant(None)
+                default.append(assign(made, value, s))
+                out.append(if_(gast.Compare(key, [gast.In()], [owner]), found, default, s))
+                return name(made)
+            if attr == "setdefault":
+                key, value = self.atom(e.args[0], s, out), self.atom(e.args[1], s, out)
+                place = gast.Subscript(clone(owner), clone(key), gast.Store())
+                out.append(if_(gast.Compare(key, [gast.NotIn()], [owner]), [assign(place, value, s)], [], s))
+                return subscript(clone(owner), clone(key))
+            if attr == "pop":
+                key = self.atom(e.args[0], s, out)
+                made = self.names.fresh("t")
+                self.taint.names.add(made)
+                place = gast.Subscript(clone(owner), clone(key), gast.Del())
+                found = [assign(made, subscript(clone(owner), clone(key)), s), at(gast.Delete([place]), s)]
+                if len(e.args) > 1:
+                    default = []
+                    default.append(assign(made, self.atom(e.args[1], s, default), s))
+                    out.append(if_(gast.Compare(key, [gast.In()], [owner]), found, default, s))
+                else:
+                    out.extend(found)
+                return name(made)
+            if attr == "update":
+                pairs = []
+                if e.args:
+                    other = self.atom(e.args[0], s, out)
+                    if getattr(e.args[0], "fact", UNKNOWN).kind != "dict":
+                        raise self.refuse(e, "`update` with this", "Update with a dict.")
+                    keys = self.temporary(self.builtin(list, clone(other)), s, out, "keys", tainted=False)
+                    key = self.names.fresh("key")
+                    place = gast.Subscript(clone(owner), name(key), gast.Store())
+                    body = self.block([assign(place, subscript(clone(other), name(key)), s)])
+                    out.append(at(gast.For(gast.Name(key, gast.Store(), None, None), keys, body, [], None), s))
+                pairs = [(constant(k.arg), k.value) for k in e.keywords]
+                for k, v in pairs:
+                    out.append(assign(gast.Subscript(clone(owner), k, gast.Store()), self.atom(v, s, out), s))
+                return constant(None)
+        return None
+
+    def support(self, function: str) -> Any:
+        return name(function)
+
+    # Expressions -----------------------------------------------------------------------------------------------------
+
+    def temporary(self, e: Any, s: Any, out: Block, base: str = "", tainted: bool | None = None) -> Any:
+        made = self.names.fresh(base or suggest(e))
+        if self.taint.expr(e) if tainted is None else tainted:
+            self.taint.names.add(made)
+        out.append(assign(made, e, s))
+        result = name(made)
+        result.fact = getattr(e, "fact", UNKNOWN)
+        return result
+
+    def atom(self, e: Any, s: Any, out: Block) -> Any:
+        if is_atom(e):
+            return e
+        value = self.value(e, s, out)
+        return value if is_atom(value) else self.temporary(value, s, out)
+
+    def inert(self, e: Any) -> bool:
+        if not self.taint.expr(e):
+            return not self.effects(e)
+        return False
+
+    def effects(self, e: Any) -> list[Any]:
+        """Calls inside an expression that may write into what they are given, where that may be differentiated."""
+        found = []
+        for n in gast.walk(e):
+            if not isinstance(n, gast.Call):
+                continue
+            touched = any(self.taint.expr(a) for a in self.taint.arguments(n))
+            if isinstance(n.func, gast.Attribute) and n.func.attr in MUTATORS and self.taint.expr(n.func.value):
+                found.append(n)
+            elif touched and not self.taint.discrete_call(n):
+                function = _known(n.func)
+                if isinstance(function, types.FunctionType) and not getattr(function, "__module__", "").startswith("numpy"):
+                    found.append(n)
+                elif getattr(n.func, "fact", UNKNOWN).kind == "closure":
+                    found.append(n)
+        return found
+
+    def test(self, e: Any, s: Any, out: Block) -> Any:
+        """The truth of an expression carries no derivative: it stays, but for calls that may write."""
+        return self.discrete(e, s, out)
+
+    def discrete(self, e: Any, s: Any, out: Block) -> Any:
+        for found in self.effects(e):
+            e = self.pull_out(e, found, s, out)
+        return e
+
+    def pull_out(self, e: Any, found: Any, s: Any, out: Block) -> Any:
+        if e is found:
+            return self.atom(e, s, out)
+        new = clone(e)
+
+        def replace(old: Any, made: Any, conditional: bool) -> Any:
+            if old is found:
+                if conditional:
+                    return made  # evaluated only sometimes: stays, and counts as a plain call of the primal
+                return self.atom(old, s, out)
+            if isinstance(old, dataflow.SCOPES):
+                conditional = True
+            for field in old._fields:
+                a, b = getattr(old, field, None), getattr(made, field, None)
+                lazy = conditional or isinstance(old, gast.IfExp)
+                if isinstance(a, list):
+                    for i, (x, y) in enumerate(zip(a, b or [], strict=False)):
+                        if isinstance(x, gast.AST) and b is not None:
+                            b[i] = replace(x, y, lazy or (isinstance(old, gast.BoolOp) and i > 0))
+                elif isinstance(a, gast.AST):
+                    setattr(made, field, replace(a, b, lazy))
+            return made
+
+        return replace(e, new, False)
+
+    def index(self, e: Any, s: Any, out: Block) -> Any:
+        if isinstance(e, gast.Slice):
+            parts = [None if p is None else self.atom(p, s, out) for p in (e.lower, e.upper, e.step)]
+            return gast.Slice(*parts)
+        if isinstance(e, gast.Tuple):
+            made = tuple_([self.index(p, s, out) for p in e.elts])
+            return at(made, e)
+        if isinstance(e, (gast.List,)) and not dataflow.free_names(e):
+            return e
+        return self.atom(e, s, out)
+
+    def value(self, e: Any, s: Any, out: Block, taint: bool = False) -> Any:
+        """`e` as an operation on atoms."""
+        if is_atom(e):
+            return e
+        if isinstance(e, (gast.Compare, gast.JoinedStr)) or (isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.Not)):
+            return self.discrete(e, s, out)
+        if not taint and self.inert(e):
+            return e
+        method = getattr(self, "value_" + type(e).__name__, None)
+        if method is None:
+            return e
+        made = method(e, s, out)
+        if hasattr(e, "fact"):
+            made.fact = e.fact
+        return at(made, e)
+
+    def value_BinOp(self, e: Any, s: Any, out: Block) -> Any:
+        left = self.atom(e.left, s, out)
+        return gast.BinOp(left, e.op, self.atom(e.right, s, out))
+
+    def value_UnaryOp(self, e: Any, s: Any, out: Block) -> Any:
+        return gast.UnaryOp(e.op, self.atom(e.operand, s, out))
+
+    def value_Subscript(self, e: Any, s: Any, out: Block) -> Any:
+        owner = self.atom(e.value, s, out)
+        return gast.Subscript(owner, self.index(e.slice, s, out), gast.Load())
+
+    def value_Attribute(self, e: Any, s: Any, out: Block) -> Any:
+        return gast.Attribute(self.atom(e.value, s, out), e.attr, gast.Load())
+
+    def value_Starred(self, e: Any, s: Any, out: Block) -> Any:
+        return gast.Starred(self.atom(e.value, s, out), gast.Load())
+
+    def item(self, e: Any, s: Any, out: Block) -> Any:
+        return self.value_Starred(e, s, out) if isinstance(e, gast.Starred) else self.atom(e, s, out)
+
+    def value_Tuple(self, e: Any, s: Any, out: Block) -> Any:
+        return tuple_([self.item(x, s, out) for x in e.elts])
+
+    def value_List(self, e: Any, s: Any, out: Block) -> Any:
+        return gast.List([self.item(x, s, out) for x in e.elts], gast.Load())
+
+    def value_Dict(self, e: Any, s: Any, out: Block) -> Any:
+        keys = [None if k is None else self.atom(k, s, out) for k in e.keys]
+        return gast.Dict(keys, [self.atom(v, s, out) for v in e.values])
+
+    def argument(self, e: Any, s: Any, out: Block) -> Any:
+        """An argument of a call: an atom, or a literal without names such as `(0, 1)`."""
+        if isinstance(e, gast.Starred):
+            return self.value_Starred(e, s, out)
+        if isinstance(e, gast.Lambda) or (not dataflow.free_names(e) and not isinstance(e, (gast.List, gast.Dict))):
+            return e
+        return self.atom(e, s, out)
+
+    def value_Call(self, e: Any, s: Any, out: Block) -> Any:
+        if self.taint.discrete_call(e) and not self.effects(e):
+            return e
+        if isinstance(e.func, gast.Attribute):
+            lowered = self.method(e, s, out, used=True)
+            if lowered is not None:
+                return lowered if is_atom(lowered) else self.value(lowered, s, out)
+        func = e.func
+        if isinstance(func, gast.Attribute) and not is_atom(func):
+            if getattr(func, "fact", UNKNOWN).known and getattr(func.value, "fact", UNKNOWN).kind in ("module", "function"):
+                pass
+            else:
+                func = at(gast.Attribute(self.atom(func.value, s, out), func.attr, gast.Load()), func)
+                func.fact = getattr(e.func, "fact", UNKNOWN)
+        elif not is_atom(func):
+            func = self.atom(func, s, out)
+        if _known(func) is map and len(e.args) >= 2:
+            return self.mapped(e, s, out)
+        args = [self.argument(a, s, out) for a in e.args]
+        result_into = None
+        keywords = []
+        for k in e.keywords:
+            if k.arg == "out" and not (isinstance(k.value, gast.Constant) and k.value.value is None):
+                into = k.value.elts[0] if isinstance(k.value, gast.Tuple) and len(k.value.elts) == 1 else k.value
+                result_into = self.atom(into, s, out)
+            else:
+                keywords.append(gast.keyword(k.arg, self.argument(k.value, s, out)))
+        made = at(gast.Call(func, args, keywords), e)
+        if result_into is None:
+            return made
+        t = self.temporary(made, s, out, tainted=True)
+        out.append(assign(gast.Subscript(result_into, constant(...), gast.Store()), t, s))
+        return clone(result_into)
+
+    def mapped(self, e: Any, s: Any, out: Block) -> Any:
+        """`map(f, xs)` as a loop that fills a list."""
+        function = e.args[0] if is_atom(e.args[0]) else self.atom(e.args[0], s, out)
+        made = self.names.fresh("items")
+        self.taint.names.add(made)
+        out.append(assign(made, gast.List([], gast.Load()), s))
+        item = self.names.fresh("item")
+        self.taint.names.add(item)
+        it = e.args[1] if len(e.args) == 2 else self.builtin(zip, *e.args[1:])
+        parts = [name(item)] if len(e.args) == 2 else [subscript(name(item), constant(i)) for i in range(len(e.args) - 1)]
+        append = call(attribute(made, "append"), call(clone(function), *parts))
+        append.func.value.fact = types.SimpleNamespace(kind="list", items=None, const=None, known=False)
+        append.args[0].func.fact = getattr(function, "fact", UNKNOWN)
+        loop = gast.For(gast.Name(item, gast.Store(), None, None), it, [expression(append, s)], [], None)
+        self.stmt_For(at(loop, s), out)
+        result = name(made)
+        result.fact = types.SimpleNamespace(kind="list", items=None, const=None, known=False)
+        return result
+
+    def refuse(self, node: Any, what: str, why: str) -> Exception:
+        return fail(UnsupportedSyntax, self.source, node, f"cannot differentiate {what}", why)
+
+
+def _known(func: Any) -> Any:
+    fact = getattr(func, "fact", None)
+    return fact.const if fact is not None and getattr(fact, "known", False) else None
+
+
+def _element_kind(owner: Any) -> str:
+    items = getattr(owner, "items", None)
+    if owner.kind == "list" and items is not None:
+        return str(items.kind)
+    if owner.kind == "dict" and items and len({f.kind for _, f in items}) == 1:
+        return str(items[0][1].kind)
+    return "unknown"
+
+
+def basic_index(index: Any) -> bool:
+    """Is an index made of integers, slices, None and ... only, as far as the facts tell?"""
+    parts = index.elts if isinstance(index, gast.Tuple) else [index]
+    for p in parts:
+        if isinstance(p, gast.Slice):
+            continue
+        if isinstance(p, gast.Constant):
+            if isinstance(p.value, bool):
+                return False
+            continue
+        if isinstance(p, gast.UnaryOp) and isinstance(p.operand, gast.Constant):
+            continue
+        if getattr(p, "fact", UNKNOWN).kind != "scalar":
+            return False
+    return True
+
+
+SUGGESTED = {gast.Add: "s", gast.Sub: "d", gast.Mult: "p", gast.Div: "q", gast.Pow: "r", gast.MatMult: "m"}
+
+
+def suggest(e: Any) -> str:
+    """A short name for a temporary, after the operation that makes it."""
+    if isinstance(e, gast.BinOp):
+        return SUGGESTED.get(type(e.op), "t")
+    if isinstance(e, gast.Call):
+        func = e.func
+        word = func.attr if isinstance(func, gast.Attribute) else getattr(func, "id", "t")
+        return str(word) if len(word) <= 4 and word.isidentifier() and word.islower() else str(word)[0].lower()
+    return "t"
+
+
+def _walk_statements(body: Block) -> Any:
+    for s in body:
+        yield s
+        for inner in dataflow.blocks(s):
+            yield from _walk_statements(inner)
+
+
+# Names ---------------------------------------------------------------------------------------------------------------
+
+
+class _Rename:
+    """Gives each value of a variable a name of its own, and hands values on by copies where paths join."""
+
+    def __init__(self, source: Source, names: Names, taint: Taint, tree: gast.FunctionDef) -> None:
+        self.source, self.names, self.taint, self.tree = source, names, taint, tree
+        self.live: dataflow.Live = {}
+        self.given: set[str] = set()
+
+    def function(self) -> None:
+        body = self.tree.body
+        dataflow.liveness(body, set(), self.live)
+        self.local = dataflow.bound_names(body) | {p.id for p in dataflow.parameters(self.tree)}
+        self.closures = {s.name: s for s in _walk_statements(body) if isinstance(s, gast.FunctionDef)}
+        self.frees = self._free_variables()
+        self.pinned = self._pinned(body)
+        env = {p.id: p.id for p in dataflow.parameters(self.tree)}
+        self.given = set(env)
+        self.block(body, env)
+
+    def _free_variables(self) -> dict[str, list[str]]:
+        frees = {n: dataflow.free_names(s) & self.local for n, s in self.closures.items()}
+        changed = True
+        while changed:
+            changed = False
+            for n, free in frees.items():
+                more = set().union(*(frees[f] for f in free if f in frees)) if free else set()
+                if more - free:
+                    free |= more
+                    changed = True
+        return {n: sorted(f for f in free if f not in self.closures) for n, free in frees.items()}
+
+    def _pinned(self, body: Block) -> set[str]:
+        """Names that keep one variable throughout: those declared global or nonlocal, and those that a function which is
+        used as a value has captured."""
+        pinned: set[str] = set()
+        escaping: set[str] = set()
+        for s in _walk_statements(body):
+            if isinstance(s, (gast.Global, gast.Nonlocal)):
+                pinned |= set(s.names)
+                for n in s.names:
+                    if n in self.taint.names:
+                        raise self.refuse(s, f"a write to the global or nonlocal `{n}`", "Return the value instead.")
+            if isinstance(s, gast.ClassDef):
+                pinned |= dataflow.free_names(s.body) & self.local
+            if isinstance(s, gast.FunctionDef):
+                for inner in gast.walk(s):
+                    if isinstance(inner, gast.Nonlocal) and set(inner.names) & self.taint.names & self.local:
+                        raise self.refuse(s, f"a write to `{inner.names[0]}` of the enclosing function", "Return it instead.")
+        for s in _walk_statements(body):
+            heads = [s.value] if isinstance(s, (gast.Assign, gast.Expr)) else list(gast.iter_child_nodes(s))
+            for node in heads:
+                for n, direct in _uses(node, s):
+                    if n in self.closures and not direct:
+                        escaping.add(n)
+        todo = list(escaping)
+        while todo:  # a function that an escaping one calls escapes too
+            n = todo.pop()
+            for f in dataflow.free_names(self.closures[n]) & set(self.closures):
+                if f not in escaping:
+                    escaping.add(f)
+                    todo.append(f)
+        self.escaping = escaping
+        counts: dict[str, int] = {}
+        looped: set[str] = set()
+        _count_bindings(body, counts, looped, False)
+        for p in dataflow.parameters(self.tree):
+            counts[p.id] = counts.get(p.id, 0) + 1
+        for n in escaping:
+            for free in self.frees[n]:
+                if counts.get(free, 0) > 1 or (free in looped and not self._bound_with(free, n, body)):
+                    if free in self.taint.names:
+                        raise self.refuse(
+                            self.closures[n],
+                            f"a function that captured `{free}`, which is bound again later",
+                            f"Pass `{free}` as an argument.",
+                        )
+                    pinned.add(free)
+        return pinned
+
+    def _bound_with(self, free: str, closure: str, body: Block) -> bool:
+        return False
+
+    def refuse(self, node: Any, what: str, why: str) -> Exception:
+        return fail(UnsupportedSyntax, self.source, node, f"cannot differentiate {what}", why)
+
+    def new(self, variable: str) -> str:
+        """A name for a further value of a variable; the first value gets the variable's own name."""
+        if variable not in self.given:
+            self.given.add(variable)
+            return variable
+        made = self.names.fresh(variable)
+        if variable in self.taint.names:
+            self.taint.names.add(made)
+        return made
+
+    def rename(self, node: Any, env: dict[str, str]) -> Any:
+        return _Apply(self, env).visit(node)
+
+    def block(self, body: Block, env: dict[str, str]) -> None:
+        out: Block = []
+        for s in body:
+            getattr(self, "stmt_" + type(s).__name__, self.other)(s, env, out)
+        body[:] = out
+
+    def bind(self, variable: str, env: dict[str, str]) -> str:
+        if variable in self.pinned:
+            env[variable] = variable
+            return variable
+        env[variable] = self.new(variable)
+        return env[variable]
+
+    def other(self, s: Any, env: dict[str, str], out: Block) -> None:
+        out.append(self.rename(s, env))
+        for n in dataflow.head_binds(s):
+            env.setdefault(n, n)
+
+    def stmt_Assign(self, s: Any, env: dict[str, str], out: Block) -> None:
+        s.value = self.rename(s.value, env)
+        (to,) = s.targets
+        if isinstance(to, gast.Name):
+            to.id = self.bind(to.id, env)
+        elif isinstance(to, gast.Tuple):
+            for part in to.elts:
+                inner = part.value if isinstance(part, gast.Starred) else part
+                inner.id = self.bind(inner.id, env)
+        else:
+            s.targets = [self.rename(to, env)]
+        out.append(s)
+
+    def stmt_AugAssign(self, s: Any, env: dict[str, str], out: Block) -> None:
+        s.value = self.rename(s.value, env)
+        if isinstance(s.target, gast.Name):
+            s.target.id = env.get(s.target.id, s.target.id)
+        else:
+            s.target = self.rename(s.target, env)
+        out.append(s)
+
+    def stmt_FunctionDef(self, s: Any, env: dict[str, str], out: Block) -> None:
+        known = {n: env[n] for n in self.frees[s.name] if n in env}
+        _Rebind({k: v for k, v in known.items() if k != v}).visit_body(s)
+        s.captured = known
+        s.name = self.bind(s.name, env) if s.name not in self.closures else s.name
+        env[s.name] = s.name
+        out.append(s)
+
+    def stmt_If(self, s: Any, env: dict[str, str], out: Block) -> None:
+        s.test = self.rename(s.test, env)
+        then, other = dict(env), dict(env)
+        self.block(s.body, then)
+        self.block(s.orelse, other)
+        merged = self.merge([(s.body, then), (s.orelse, other)], env, self.live[id(s)], s)
+        out.append(s)
+        env.update(merged)
+
+    def merge(self, paths: list[tuple[Block, dict[str, str]]], env: dict[str, str], live: set[str], s: Any) -> dict[str, str]:
+        """After paths join: one name for each variable that they left with different ones."""
+        merged = {}
+        variables = sorted({v for _, e in paths for v in e if e.get(v) != env.get(v)})
+        for v in variables:
+            if v not in live:
+                merged[v] = env.get(v, v)
+                continue
+            ends = {e.get(v) for _, e in paths}
+            if len(ends) == 1:
+                merged[v] = ends.pop()
+                continue
+            joint = self.new(v)
+            merged[v] = joint
+            for block, e in paths:
+                if e.get(v) is not None:
+                    block.append(assign(joint, name(e[v]), s))
+        return merged
+
+    def loop(self, s: Any, env: dict[str, str], out: Block, targets: list[Any]) -> None:
+        after = self.live[id(s)]
+        assigned = dataflow.bound_names([s]) if isinstance(s, gast.For) else dataflow.bound_names(s.body)
+        entry = dataflow.liveness(s.body, set(after)) if s.body else set()
+        around = self._live_at_head(s, after)
+        carried = sorted(v for v in assigned if v in (around | after) and v not in self.pinned and v not in self.closures)
+        del entry
+        heads = {}
+        for v in carried:
+            head = self.new(v)
+            if v in env:
+                out.append(assign(head, name(env[v]), s))
+            heads[v] = head
+            env[v] = head
+        inner = dict(env)
+        for to in targets:
+            for n in [t for t in gast.walk(to) if isinstance(t, gast.Name)]:
+                n.id = self.bind(n.id, inner)
+        if isinstance(s, gast.While):
+            s.test = self.rename(s.test, env)
+        self.block(s.body, inner)
+        copies = [(heads[v], inner[v]) for v in carried if inner.get(v) != heads[v]]
+        tail: Block = []
+        if s.body and isinstance(s.body[-1], gast.If) and any(isinstance(b, gast.Break) for b in s.body[-1].body):
+            tail = [s.body.pop()]
+        s.body.extend(self.parallel(copies, s))
+        s.body.extend(tail)
+        out.append(s)
+
+    def _live_at_head(self, s: Any, after: set[str]) -> set[str]:
+        return dataflow.liveness([s], set(after)) | self._loop_carried(s, after)
+
+    def _loop_carried(self, s: Any, after: set[str]) -> set[str]:
+        live = set(after) | dataflow.head_reads(s)
+        while True:
+            inner = dataflow._live(s.body, set(live), {}, after)
+            new = live | (inner - dataflow.head_binds(s))
+            if new == live:
+                return live
+            live = new
+
+    def parallel(self, copies: list[tuple[str, str]], s: Any) -> Block:
+        """Copies that happen at once, in an order (and with temporaries) such that none reads an overwritten name."""
+        out: Block = []
+        pending = list(copies)
+        while pending:
+            for pair in pending:
+                if not any(source == pair[0] for _, source in pending if (_, source) != pair):
+                    out.append(assign(pair[0], name(pair[1]), s))
+                    pending.remove(pair)
+                    break
+            else:
+                to, source = pending[0]
+                made = self.names.fresh("t")
+                if source in self.taint.names:
+                    self.taint.names.add(made)
+                # The cycle is cut where `to`, still to be read by another copy, would be overwritten.
+                out.append(assign(made, name(to), s))
+                pending = [(t, made if x == to else x) for t, x in pending]
+        return out
+
+    def stmt_For(self, s: Any, env: dict[str, str], out: Block) -> None:
+        s.iter = self.rename(s.iter, env)
+        self.loop(s, env, out, [s.target])
+
+    def stmt_While(self, s: Any, env: dict[str, str], out: Block) -> None:
+        self.loop(s, env, out, [])
+
+    def stmt_With(self, s: Any, env: dict[str, str], out: Block) -> None:
+        for item in s.items:
+            item.context_expr = self.rename(item.context_expr, env)
+            if item.optional_vars is not None:
+                for n in [t for t in gast.walk(item.optional_vars) if isinstance(t, gast.Name)]:
+                    if isinstance(n.ctx, gast.Store):
+                        n.id = self.bind(n.id, env)
+        self.block(s.body, env)
+        out.append(s)
+
+    def stmt_Try(self, s: Any, env: dict[str, str], out: Block) -> None:
+        if not s.handlers:
+            self.block(s.body, env)
+            self.block(s.finalbody, env)
+            out.append(s)
+            return
+        live = self.live[id(s)]
+        handled = set().union(*(dataflow.liveness(h.body, set(live)) for h in s.handlers))
+        assigned = dataflow.bound_names(s.body)
+        unclear = sorted(v for v in assigned & handled if v in env or v in self.given)
+        for v in sorted(assigned & handled):
+            if v in self.taint.names and v in dataflow.reads([x for h in s.handlers for x in h.body]):
+                raise self.refuse(s, f"`except` after `{v}` may have been assigned", f"Assign `{v}` before `try` or after it.")
+        del unclear
+        then = dict(env)
+        self.block(s.body, then)
+        self.block(s.orelse, then)
+        paths = [(s.orelse, then)]
+        for h in s.handlers:
+            other = dict(env)
+            if h.name:
+                bound = getattr(h.name, "id", h.name)
+                other[bound] = bound
+            self.block(h.body, other)
+            paths.append((h.body, other))
+        merged = self.merge(paths, env, live, s)
+        env.update(merged)
+        self.block(s.finalbody, env)
+        out.append(s)
+
+
+class _Apply(gast.NodeTransformer):
+    """Replaces variables by the names of their present values; notes what each direct call of a nested function captures."""
+
+    def __init__(self, renamer: _Rename, env: dict[str, str]) -> None:
+        self.renamer, self.env = renamer, env
+
+    def visit_Name(self, node: Any) -> Any:
+        if node.id in self.env and self.env[node.id] != node.id:
+            new = gast.Name(self.env[node.id], node.ctx, None, None)
+            if hasattr(node, "fact"):
+                new.fact = node.fact
+            return at(new, node)
+        return node
+
+    def visit_Call(self, node: Any) -> Any:
+        if isinstance(node.func, gast.Name) and node.func.id in self.renamer.closures:
+            node.captured = [(f, self.env.get(f, f)) for f in self.renamer.frees[node.func.id]]
+        self.generic_visit(node)
+        return node
+
+    def _scope(self, node: Any) -> Any:
+        inner = {k: v for k, v in self.env.items() if k != v and k in dataflow.free_names(node)}
+        bound = set()
+        for g in getattr(node, "generators", []):
+            bound |= dataflow.stored(g.target)
+        if isinstance(node, gast.Lambda):
+            bound |= {p.id for p in dataflow.parameters(node)}
+        return Substitute({k: name(v) for k, v in inner.items() if k not in bound}).visit(node)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_Lambda = _scope
+
+
+class _Rebind:
+    def __init__(self, by: dict[str, str]) -> None:
+        self.by = by
+
+    def visit_body(self, s: Any) -> None:
+        if not self.by:
+            return
+        bound = dataflow.bound_names(s.body) | {p.id for p in dataflow.parameters(s)}
+        by = {k: name(v) for k, v in self.by.items() if k not in bound}
+        s.body = [Substitute(by).visit(b) for b in s.body]
+
+
+def _uses(node: Any, s: Any) -> Any:
+    """(name, is it the function of a flattened call) for the names in an expression."""
+    direct = isinstance(node, gast.Call) and isinstance(node.func, gast.Name)
+    for n in gast.walk(node) if isinstance(node, gast.AST) and not isinstance(node, gast.stmt) else ():
+        if isinstance(n, gast.Name) and not isinstance(n.ctx, (gast.Store, gast.Param)):
+            yield n.id, direct and n is node.func
+
+
+def _count_bindings(body: Block, counts: dict[str, int], looped: set[str], inside: bool) -> None:
+    for s in body:
+        for n in dataflow.head_binds(s):
+            counts[n] = counts.get(n, 0) + 1
+            if inside or isinstance(s, gast.For):
+                looped.add(n)
+        for inner in dataflow.blocks(s):
+            _count_bindings(inner, counts, looped, inside or isinstance(s, (gast.For, gast.While)))
+
+
+__all__ = ["basic_index", "is_atom", "math", "normalize", "suggest"]

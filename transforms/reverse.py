@@ -1,0 +1,1414 @@
+"""Reverse: the adjoint of a normalized function, statement by statement, last first.
+
+Before: normalized statements with facts, the set of active names.
+After:  the same statements, calls of Python functions replaced by calls of their forward halves; and the statements of the
+        reverse sweep, which read primal values by name. Which of these must be recorded is the next pass's business.
+Why here: needs to know of each name whether it is active, and of each operation its rule.
+
+Within one block contributions to a cotangent are collected as expressions and written out when the cotangent is read, as
+one sum; nothing is zeroed and then added to. Cotangents of names that live longer than a block are variables, `x_bar`.
+Names that are indexed or written in place have their cotangent in a buffer that belongs to the sweep.
+Griewank & Walther, "Evaluating Derivatives", section 3.2 (incremental reverse mode) and 4.2 (overwriting).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import gast
+import numpy as np
+
+from srcgrad.runtime import support, trees
+from srcgrad.runtime.errors import NoRule, UnsupportedSyntax
+from srcgrad.transforms import facts as facts_module
+from srcgrad.transforms import resolve
+from srcgrad.transforms.facts import UNKNOWN, Fact, Interpreter
+from srcgrad.transforms.normalize import basic_index
+from srcgrad.transforms.read import Source, fail
+from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree.build import (
+    assign,
+    assign_tuple,
+    at,
+    attribute,
+    augment,
+    call,
+    clone,
+    constant,
+    expression,
+    is_number,
+    is_zero,
+    list_,
+    multiply,
+    name,
+    negative,
+    subscript,
+    total,
+)
+from srcgrad.transforms.tree.externals import Externals
+from srcgrad.transforms.tree.inline import Inliner
+from srcgrad.transforms.tree.names import Names
+
+Block = list[Any]
+CONTAINERS = ("list", "tuple", "dict", "struct", "object", "unknown", "bottom")
+
+
+@dataclass
+class Term:
+    """One contribution to a cotangent: an expression, and the user's statement that it comes from."""
+
+    value: Any
+    origin: Any = None
+
+
+@dataclass
+class Scope:
+    """The state of one block of the reverse sweep."""
+
+    local: set[str]
+    loop: bool = False
+    out: Block = field(default_factory=list)
+    pending: dict[str, list[Term]] = field(default_factory=dict)
+    items: dict[str, dict[Any, list[Term]]] = field(default_factory=dict)
+    held: set[str] = field(default_factory=set)
+    """Local names whose variable x_bar holds a part of the cotangent."""
+    moved: set[str] = field(default_factory=set)
+    """Outer names whose variable's content went to another name and is to be overwritten."""
+    touched: dict[str, str] = field(default_factory=dict)
+    """Outer names that are contributed to: "add" or "buffer"."""
+    dead: set[str] = field(default_factory=set)
+
+
+class Reverse:
+    """The reverse sweep of one function. `pair(call node, operation, active operands)` gives the derivative pair of a
+    Python callee."""
+
+    def __init__(
+        self,
+        source: Source,
+        tree: gast.FunctionDef,
+        names: Names,
+        interpreter: Interpreter,
+        active: set[str],
+        externals: Externals,
+        pair: Callable[..., Any],
+    ) -> None:
+        self.source, self.tree, self.names, self.active = source, tree, names, active
+        self.interpreter, self.externals, self.pair = interpreter, externals, pair
+        self.facts = dict(interpreter.all)
+        interpreter.env = dict(self.facts)
+        self.inliner = Inliner(externals, self.fact)
+        self.bars: dict[str, str] = {}
+        self.bar_names: dict[str, str] = {}
+        self.home: dict[str, int] = {}
+        self.snapshots: dict[tuple[int, str], str] = {}
+        self.after: dict[int, Block] = {}
+        self.aliases: Any = None
+        self.current: Any = None
+        self.replaced: dict[int, Block] = {}
+        self.uses_dispatch = False
+        self.scope = Scope(set())
+        self.origin: Any = None
+
+    # Entry -----------------------------------------------------------------------------------------------------------
+
+    def function(self, seed: Callable[[Any], Any], wanted: list[str]) -> tuple[Any, Block, list[Any]]:
+        """The result's expression, the reverse sweep's statements, and the cotangent expressions of `wanted`.
+
+        `seed(result)` gives the cotangent expression of the result."""
+        body = self.tree.body
+        assert isinstance(body[-1], gast.Return)
+        result = body[-1].value
+        self.find_homes()
+        scope = self.scope = Scope({n for n, h in self.home.items() if h == id(body)})
+        self.origin = getattr(body[-1], "origin", None)
+        if isinstance(result, gast.Tuple):
+            given = seed(result)
+            for i, e in enumerate(result.elts):
+                inner = e.value if isinstance(e, gast.Starred) else e
+                if isinstance(inner, gast.Name) and inner.id in self.active:
+                    part = given[i] if isinstance(given, list) else subscript(clone(given), constant(i))
+                    self.contribute(inner.id, part)
+        elif isinstance(result, gast.Name) and result.id in self.active:
+            self.contribute(result.id, seed(result))
+        self.block(body[:-1], scope)
+        outputs = []
+        for w in wanted:
+            outputs.append(self.whole(w, scope) if w in self.active else None)
+        return result, scope.out, outputs
+
+    def find_homes(self) -> None:
+        """For each name the innermost block that holds all its occurrences (a value carried by a loop lives outside it)."""
+        paths: dict[str, tuple[int, ...]] = {}
+
+        def meet(n: str, path: tuple[int, ...]) -> None:
+            known = paths.get(n)
+            if known is None:
+                paths[n] = path
+                return
+            common = 0
+            while common < min(len(known), len(path)) and known[common] == path[common]:
+                common += 1
+            paths[n] = path[:common]
+
+        def visit(block: Block, path: tuple[int, ...]) -> None:
+            path = (*path, id(block))
+            for s in block:
+                for n in dataflow.head_reads(s):
+                    meet(n, path)
+                binds = dataflow.head_binds(s)
+                inner_first = isinstance(s, gast.For)
+                for n in binds:
+                    meet(n, (*path, id(s.body)) if inner_first else path)
+                if isinstance(s, (gast.For, gast.While)):
+                    live = _carried(s)
+                    for n in live:
+                        meet(n, path)
+                for inner in dataflow.blocks(s):
+                    visit(inner, path)
+
+        body = self.tree.body
+        for p in dataflow.parameters(self.tree):
+            meet(p.id, (id(body),))
+        visit(body, ())
+        self.home = {n: p[-1] for n, p in paths.items() if p}
+
+    # Facts and names ---------------------------------------------------------------------------------------------------
+
+    def fact(self, e: Any) -> Fact:
+        if isinstance(e, gast.Name):
+            found = self.interpreter.env.get(e.id)
+            if found is not None:
+                return found
+            if e.id in self.externals.objects:
+                return facts_module.of_global(self.externals.objects[e.id])
+        old = self.interpreter.scope
+        return self.interpreter.expr(clone(e)) if old is not None else UNKNOWN
+
+    def know(self, n: str, fact: Fact) -> None:
+        self.interpreter.env[n] = fact
+
+    def bar(self, n: str) -> str:
+        if n not in self.bars:
+            self.bars[n] = self.names.fresh(n + "_bar")
+            fact = self.facts.get(n, UNKNOWN)
+            if fact.kind in ("tuple", "dict", "list"):
+                fact = Fact(fact.kind if fact.kind != "tuple" else "list")
+            elif fact.kind not in ("scalar", "array", "numeric"):
+                fact = UNKNOWN
+            self.know(self.bars[n], facts_module.replace(fact, const=facts_module.MISSING))
+        return self.bars[n]
+
+    def temporary(self, base: str, value: Any) -> gast.Name:
+        made = self.names.fresh(base)
+        self.know(made, self.fact(value))
+        self.emit(assign(made, value))
+        return name(made)
+
+    def external(self, value: Any) -> gast.Name:
+        return self.externals.node(value)
+
+    def np(self, function: str) -> Any:
+        return attribute(self.external(np), function)
+
+    def emit(self, s: Any, origin: Any = None) -> None:
+        s.origin = origin or self.origin
+        self.scope.out.append(s)
+
+    def kind(self, n: str) -> str:
+        return self.facts.get(n, UNKNOWN).kind
+
+    def temp_like(self, n: str) -> bool:
+        return n in self.names_of_temporaries
+
+    names_of_temporaries: set[str] = set()
+
+    # Contributions -----------------------------------------------------------------------------------------------------
+
+    def contribute(self, n: str, value: Any, item: Any = None) -> None:
+        if n not in self.active or is_zero(value):
+            return
+        term = Term(self.stable(value), self.origin)
+        if item is not None:
+            self.scope.items.setdefault(n, {}).setdefault(item, []).append(term)
+        else:
+            self.scope.pending.setdefault(n, []).append(term)
+        if n not in self.scope.local:
+            self.scope.touched.setdefault(n, "add")
+
+    def stable(self, value: Any) -> Any:
+        """`value` with a recorded copy in place of each primal value that is overwritten before the reverse sweep."""
+        if self.aliases is None or self.current is None:
+            return value
+        for n in sorted(value_names(value)):
+            if n in self.facts and self.aliases.overwritten(n, self.current):
+                value = replace_name(value, n, name(self.snapshot(n)))
+        return value
+
+    def snapshot(self, n: str) -> str:
+        """The name of a copy of `n` as it is at the current statement."""
+        key = (id(self.current), n)
+        if key not in self.snapshots:
+            made = self.names.fresh(n + "_saved")
+            self.facts[made] = self.facts[n]
+            self.know(made, self.facts[n])
+            array = self.kind(n) == "array"
+            copied = call(attribute(n, "copy")) if array else call(self.external(trees.snapshot), name(n))
+            self.after.setdefault(id(self.current), []).append(assign(made, copied, self.current))
+            self.snapshots[key] = made
+        return self.snapshots[key]
+
+    def has(self, n: str) -> bool:
+        s = self.scope
+        return bool(s.pending.get(n) or s.items.get(n) or n in s.held or (n not in s.local and n not in s.moved))
+
+    def sum_of(self, terms: list[Term], n: str) -> Any:
+        """The sum of contributions; equal ones are counted, and those of containers added by a helper."""
+        values: list[Any] = []
+        seen: dict[str, int] = {}
+        for t in terms:
+            key = gast.dump(t.value)
+            if key in seen and self.kind(n) not in CONTAINERS:
+                position = seen[key]
+                values[position] = multiply(constant(2), values[position]) if not isinstance(values[position], tuple) else None
+                del seen[key]
+                continue
+            seen[key] = len(values)
+            values.append(t.value)
+        if self.kind(n) in CONTAINERS:
+            result = values[0]
+            for v in values[1:]:
+                result = call(self.external(trees.add), result, v)
+            return result
+        return total(values)
+
+    def take(self, n: str) -> tuple[Any, Any] | None:
+        """The cotangent of a local name as an expression, with its origin; it is then gone. None if it is zero."""
+        s = self.scope
+        terms = s.pending.pop(n, [])
+        origin = terms[-1].origin if terms else self.origin
+        items = s.items.pop(n, None)
+        if items:
+            built = self.display(n, items) if not terms and n not in s.held else None
+            if built is not None:
+                terms = [Term(built, self.origin)]
+            else:
+                s.items[n] = items
+                s.pending[n] = terms
+                self.buffer(n)
+                terms = []
+        if n in s.held:
+            s.held.discard(n)
+            terms = [Term(name(self.bar(n)), None), *terms]
+        if not terms:
+            return None
+        return self.sum_of(terms, n), origin
+
+    def display(self, n: str, items: dict[Any, list[Term]]) -> Any:
+        """The cotangent of a tuple of known length as a list display."""
+        fact = self.facts.get(n, UNKNOWN)
+        if fact.kind != "tuple" or fact.items is None:
+            return None
+        if not all(isinstance(k, int) and -len(fact.items) <= k < len(fact.items) for k in items):
+            return None
+        parts = []
+        for i, f in enumerate(fact.items):
+            terms = items.get(i, []) + items.get(i - len(fact.items), [])
+            values = [t.value for t in terms]
+            if not values:
+                parts.append(constant(0.0))
+            elif f.kind in ("scalar", "array", "numeric"):
+                parts.append(total(values))
+            else:
+                result = values[0]
+                for v in values[1:]:
+                    result = call(self.external(trees.add), result, v)
+                parts.append(result)
+        return list_(parts)
+
+    def zero(self, n: str) -> Any:
+        kind = self.kind(n)
+        if kind == "scalar":
+            return constant(0.0)
+        if kind == "array":
+            return call(self.np("zeros_like"), name(n))
+        return call(self.external(trees.zeros_like), name(n))
+
+    def full(self, value: Any, n: str) -> Any:
+        """A cotangent expression in the full shape of `n`: a scalar that stands for a whole array is spread."""
+        if self.kind(n) == "array" and self.fact(value).kind == "scalar":
+            return call(self.np("full_like"), name(n), value)
+        return value
+
+    def owned(self, value: Any, n: str) -> Any:
+        """An expression whose value nobody else holds."""
+        kind = self.kind(n)
+        if kind == "scalar" or fresh(value):
+            return value
+        if kind == "array":
+            return call(self.np("array"), value)
+        if isinstance(value, (gast.List, gast.Dict)):
+            return value
+        return call(self.external(trees.copy), value)
+
+    def buffer(self, n: str) -> str:
+        """Makes sure that x_bar is a variable in this scope that may be changed in place; returns its name."""
+        s, bar = self.scope, self.bar(n)
+        in_place = n in s.held or (n not in s.local and n not in s.moved)
+        self.settle({bar}, but=n, copies=in_place)
+        terms = s.pending.pop(n, [])
+        items = s.items.pop(n, {})
+        outer = n not in s.local
+        if n in s.held or (outer and n not in s.moved):
+            if outer:
+                s.touched[n] = "buffer"
+            if terms:
+                self.accumulate(n, self.sum_of(terms, n))
+        else:
+            if outer:
+                s.touched.setdefault(n, "add")
+                s.moved.discard(n)
+            else:
+                s.held.add(n)
+            value = self.owned(self.full(self.sum_of(terms, n), n), n) if terms else self.zero(n)
+            if terms and self.kind(n) in ("list", "tuple", "dict", "unknown", "struct", "object"):
+                value = call(self.external(trees.copy), call(self.external(trees.match), value, name(n)))
+            self.emit(assign(bar, value), terms[-1].origin if terms else None)
+        for key, parts in items.items():
+            for t in parts:
+                self.add_item(n, _key_node(key), t.value)
+        return bar
+
+    def accumulate(self, n: str, value: Any) -> None:
+        """x_bar += value, as a statement."""
+        bar, kind = self.bar(n), self.kind(n)
+        self.settle({bar}, but=n)
+        if kind in ("scalar", "array", "numeric"):
+            self.emit(accumulation(bar, value))
+        else:
+            self.emit(assign(bar, call(self.external(trees.add), name(bar), value)))
+
+    def add_item(self, n: str, index: Any, value: Any) -> None:
+        """x_bar[index] += value, as a statement; x_bar is a buffer."""
+        value = self.stable(value)
+        if not isinstance(index, gast.Attribute):
+            index = self.stable(index)
+        bar, fact = self.bar(n), self.facts.get(n, UNKNOWN)
+        place = subscript(name(bar), clone(index), store=True)
+        if isinstance(index, gast.Attribute):  # the marker of an attribute, see _key_node
+            self.emit(expression(call(self.external(trees.add_attribute), name(bar), name(n), constant(index.attr), value)))
+            return
+        if fact.kind == "array":
+            if basic_index(self.known_index(index)):
+                minus = isinstance(value, gast.UnaryOp) and isinstance(value.op, gast.USub)
+                op, part = (gast.Sub(), value.operand) if minus else (gast.Add(), value)
+                self.emit(augment(place, op, part))
+            else:
+                self.emit(expression(call(attribute(self.np("add"), "at"), name(bar), _as_index(clone(index)), value)))
+        elif _element(fact).kind == "scalar" and not isinstance(index, gast.Slice):
+            self.emit(augment(place, gast.Add(), value))
+        else:
+            self.emit(expression(call(self.external(trees.add_item), name(bar), _as_index(clone(index)), value)))
+
+    def known_index(self, index: Any) -> Any:
+        made = clone(index)
+        for part in made.elts if isinstance(made, gast.Tuple) else [made]:
+            if not isinstance(part, gast.Slice):
+                part.fact = self.fact(part)
+        return made
+
+    def settle(self, bars: set[str], but: str = "", copies: bool = False) -> None:
+        """Writes out what has been collected and mentions one of the variables `bars`, before these change; as `copies`
+        where they change in place."""
+        s = self.scope
+        for n in list({**s.pending, **s.items}):
+            if n == but:
+                continue
+            terms = s.pending.get(n, []) + [t for part in s.items.get(n, {}).values() for t in part]
+            if any(bars & mentioned(t.value) for t in terms):
+                if s.items.get(n) and not s.pending.get(n) and self.kind(n) in ("tuple",):
+                    for part in s.items[n].values():
+                        for t in part:
+                            if bars & mentioned(t.value):
+                                value = self.owned(t.value, n) if copies else t.value
+                                t.value = self.temporary(self.names_base(n), value)
+                    continue
+                self.hold(n, copies)
+        self.scope = s
+
+    def names_base(self, n: str) -> str:
+        return n + "_bar"
+
+    def hold(self, n: str, copies: bool = False) -> None:
+        """Writes the collected contributions of `n` to its variable."""
+        s = self.scope
+        if s.items.get(n):
+            self.buffer(n)
+            return
+        terms = s.pending.pop(n, [])
+        if not terms:
+            return
+        value, origin = self.sum_of(terms, n), terms[-1].origin
+        if n in s.held or (n not in s.local and n not in s.moved):
+            self.accumulate(n, value)
+        else:
+            bar = self.bar(n)
+            if bar in mentioned(value) and n not in s.local:
+                pass
+            self.settle({bar}, but=n)
+            value = self.shaped(value, n)
+            self.emit(assign(bar, self.owned(value, n) if copies else value), origin)
+            if n in s.local:
+                s.held.add(n)
+            else:
+                s.moved.discard(n)
+
+    def shaped(self, value: Any, n: str) -> Any:
+        return value if self.kind(n) != "array" else self.full(value, n)
+
+    def whole(self, n: str, scope: Scope) -> Any:
+        """The cotangent of a parameter at the end of the sweep, or None if it is zero."""
+        self.scope = scope
+        taken = self.take(n)
+        return None if taken is None else taken[0]
+
+    # Blocks ------------------------------------------------------------------------------------------------------------
+
+    def block(self, body: Block, scope: Scope) -> None:
+        """The reverse of a block, into `scope.out`."""
+        self.scope = scope
+        for s in reversed(body):
+            self.origin = getattr(s, "origin", None) or self.origin
+            method = getattr(self, "stmt_" + type(s).__name__, None)
+            self.current = s
+            if method is not None:
+                method(s)
+        self.current = None
+        self.finish(scope)
+
+    def finish(self, scope: Scope) -> None:
+        """Hands the contributions to outer names to their variables, none of which is read after it was overwritten."""
+        for n in [n for n in scope.items if n not in scope.local and scope.items[n]]:
+            self.buffer(n)
+        pending: list[tuple[str, Any, bool, Any]] = []
+        for n in list(scope.pending):
+            if n in scope.local:
+                continue
+            terms = scope.pending.pop(n)
+            if terms:
+                pending.append((n, self.sum_of(terms, n), n not in scope.moved, terms[-1].origin))
+                scope.moved.discard(n)
+        for n in sorted(scope.moved):
+            pending.append((n, self.zero(n), False, None))
+        scope.moved.clear()
+        while pending:
+            for entry in pending:
+                others = set().union(*(mentioned(v) for m, v, _, _ in pending if m != entry[0])) if len(pending) > 1 else set()
+                if self.bar(entry[0]) not in others:
+                    pending.remove(entry)
+                    self.write(*entry)
+                    break
+            else:
+                values = []
+                for n, value, adds, _ in pending:
+                    if adds:
+                        containers = self.kind(n) in CONTAINERS
+                        old = name(self.bar(n))
+                        value = call(self.external(trees.add), old, value) if containers else total([old, value])
+                    values.append(self.shaped(value, n))
+                made = assign_tuple([self.bar(n) for n, *_ in pending], gast.Tuple(values, gast.Load()))
+                self.emit(made, pending[-1][3])
+                pending = []
+
+    def write(self, n: str, value: Any, adds: bool, origin: Any) -> None:
+        if adds:
+            before = self.origin
+            self.origin = origin or before
+            self.accumulate(n, value)
+            self.origin = before
+        else:
+            self.emit(assign(self.bar(n), self.shaped(value, n)), origin)
+
+    def descend(self, s: Any, bodies: list[Block], loop: bool, build: Callable[[list[Block]], Block | None]) -> None:
+        """The reverse of a statement that holds blocks. `build` makes the statements of the reversed blocks."""
+        scope, origin, current = self.scope, self.origin, self.current
+        bound = set().union(*(dataflow.bound_names(b) for b in bodies)) & self.active
+        carried = _carried(s) & self.active if loop else set()
+        joined = {n for n in bound if n in scope.local and n not in carried}
+        dead = {n for n in joined if not (scope.pending.get(n) or scope.items.get(n) or n in scope.held)}
+        inner_scopes, codes = [], []
+        for body in bodies:
+            inner = Scope({n for n, h in self.home.items() if h == id(body)}, loop, dead=dead | scope.dead)
+            self.block(body, inner)
+            inner_scopes.append(inner)
+            codes.append(inner.out)
+        self.scope, self.origin, self.current = scope, origin, current
+        touched: dict[str, str] = {}
+        for inner in inner_scopes:
+            for n, mode in inner.touched.items():
+                if touched.get(n) != "buffer":
+                    touched[n] = mode
+        if not any(codes):
+            for n in joined:
+                scope.pending.pop(n, None)
+                scope.items.pop(n, None)
+                scope.held.discard(n)
+            return
+        changed = {self.bar(n) for n in touched}
+        live_joins = sorted(joined - dead)
+        for n in live_joins:
+            if scope.items.get(n):
+                taken = self.take(n)
+                if taken is not None:
+                    scope.pending[n] = [Term(taken[0], taken[1])]
+            if scope.pending.get(n):
+                terms = scope.pending.pop(n)
+                if n in scope.held:
+                    self.accumulate(n, self.sum_of(terms, n))
+                else:
+                    self.settle({self.bar(n)}, but=n)
+                    self.emit(assign(self.bar(n), self.shaped(self.sum_of(terms, n), n)), terms[-1].origin)
+                    scope.held.add(n)
+        self.settle(changed, copies=True)
+        for n in sorted(touched):
+            mode = touched[n]
+            if n in joined:
+                continue
+            if n in scope.local:
+                if n not in scope.held:
+                    if mode == "buffer" or scope.items.get(n):
+                        self.buffer(n)
+                    elif scope.pending.get(n):
+                        self.hold(n)
+                    else:
+                        self.emit(assign(self.bar(n), self.zero(n)))
+                        scope.held.add(n)
+                elif scope.pending.get(n) or scope.items.get(n):
+                    self.hold(n)
+            else:
+                if n in scope.moved:
+                    if scope.pending.get(n) or scope.items.get(n) or mode == "buffer":
+                        self.buffer(n) if mode == "buffer" else self.hold(n)
+                    else:
+                        self.emit(assign(self.bar(n), self.zero(n)))
+                        scope.moved.discard(n)
+                elif scope.pending.get(n) or scope.items.get(n):
+                    self.hold(n)
+                if scope.touched.get(n) != "buffer":
+                    scope.touched[n] = mode
+        made = build(codes)
+        if made is not None:
+            for m in made:
+                m.origin = None
+                m.primal = s
+                scope.out.append(m)
+        for n in joined:
+            scope.pending.pop(n, None)
+            scope.items.pop(n, None)
+            scope.held.discard(n)
+
+    # Statements --------------------------------------------------------------------------------------------------------
+
+    def stmt_If(self, s: Any) -> None:
+        if any(isinstance(b, gast.Break) for b in s.body):
+            return
+
+        def build(codes: list[Block]) -> Block:
+            body, orelse = codes
+            made = gast.If(clone(s.test), body, orelse)
+            if not body:
+                made = gast.If(gast.UnaryOp(gast.Not(), clone(s.test)), orelse, [])
+                made.inverted = True
+            made.is_branch = True
+            return [made]
+
+        self.descend(s, [s.body, s.orelse], False, build)
+
+    def stmt_For(self, s: Any) -> None:
+        self.descend(s, [s.body], True, lambda codes: [_reversed_loop(s, codes[0])])
+
+    stmt_While = stmt_For
+
+    def stmt_With(self, s: Any) -> None:
+        self.descend(s, [s.body], False, lambda codes: codes[0])
+
+    def stmt_Try(self, s: Any) -> None:
+        if not s.handlers:
+            self.descend(s, [s.finalbody], False, lambda codes: codes[0])
+            self.descend(s, [s.body], False, lambda codes: codes[0])
+            return
+        if dataflow.reads(s.finalbody) & self.active:
+            self.descend(s, [s.finalbody], False, lambda codes: codes[0])
+        which = self.names.fresh("path")
+        self.know(which, facts_module.REAL)
+        bodies = [s.body + s.orelse, *(h.body for h in s.handlers)]
+        whole: Block = s.body + s.orelse
+        for inner in (s.body, s.orelse):
+            for n, h in self.home.items():
+                if h == id(inner):
+                    self.home[n] = id(whole)
+        bodies[0] = whole
+
+        def build(codes: list[Block]) -> Block:
+            chain: Block = []
+            for number in reversed(range(len(codes))):
+                if not codes[number]:
+                    continue
+                test = gast.Compare(name(which), [gast.Eq()], [constant(number)])
+                made = gast.If(test, codes[number], chain)
+                made.is_branch = True
+                chain = [made]
+            s.orelse.append(assign(which, constant(0), s))
+            for number, h in enumerate(s.handlers, 1):
+                h.body.append(assign(which, constant(number), s))
+            return chain
+
+        self.descend(s, bodies, False, build)
+
+    def refuse(self, node: Any, what: str, why: str, error: type[Exception] = UnsupportedSyntax) -> Exception:
+        place = node if hasattr(node, "lineno") else self.origin
+        return fail(error, self.source, place, what, why)
+
+    def stmt_Assign(self, s: Any) -> None:
+        (to,) = s.targets
+        if isinstance(to, gast.Tuple):
+            self.unpack(s, to)
+        elif isinstance(to, gast.Name):
+            self.define(s, to.id)
+        elif isinstance(to, gast.Subscript):
+            self.store_item(s, to)
+        else:
+            self.store_attribute(s, to)
+
+    def define(self, s: Any, v: str) -> None:
+        op = resolve.operation(s.value)
+        if op.kind in ("call", "dispatch"):
+            self.calls(s, op, v)
+            return
+        if op.kind == "pop":
+            self.pop(s, op, v)
+            return
+        if v not in self.active:
+            return
+        g = self.cotangent(v, s)
+        if g is None:
+            return
+        self.flow(op, g, v, s)
+
+    def cotangent(self, v: str, s: Any) -> Any:
+        """The cotangent of the name that a statement binds, removed from the books; None if it is zero."""
+        scope = self.scope
+        if v in scope.dead:
+            return None
+        if v in scope.local:
+            taken = self.take(v)
+            if taken is None:
+                return None
+            g, origin = taken
+            if not atomic(g) and not self.disposable(v):
+                made = self.bar(v)
+                self.settle({made})
+                before = self.origin
+                self.origin = origin or before
+                self.emit(assign(made, g))
+                self.origin = before
+                return name(made)
+            return g
+        bar = name(self.bar(v))
+        if scope.loop and v in _heads(self, v):
+            scope.touched.setdefault(v, "add")
+            self.hold(v) if scope.pending.get(v) else None
+            scope.moved.add(v)
+        return bar
+
+    def disposable(self, v: str) -> bool:
+        """May the cotangent of this name stay an expression? Only of names that the compiler made."""
+        return v not in self.user_names
+
+    user_names: set[str] = set()
+
+    def once(self, g: Any, uses: int, v: str) -> Any:
+        """`g` as something that may be written down `uses` times."""
+        if uses <= 1 or atomic(g):
+            return g
+        bar = self.bar(v)
+        self.settle({bar})
+        self.emit(assign(bar, g))
+        return name(bar)
+
+    def flow(self, op: Any, g: Any, v: str, s: Any) -> None:
+        """Hands the cotangent `g` of `v` on to the operands of the operation that made `v`."""
+        method = getattr(self, "flow_" + op.kind, None)
+        if method is None:
+            if any(n in self.active for _, n in op.operands) or op.kind in ("unknown", "unbound"):
+                raise self.unknown(op)
+            return
+        method(op, g, v, s)
+
+    def unknown(self, op: Any) -> Exception:
+        function = op.function
+        named = qualified(function)
+        if op.kind == "unbound":
+            return self.refuse(
+                op.node,
+                f"the derivative of `{named}` does not support this form of call",
+                "Leave out the option that has no derivative, or write the operation with other functions.",
+                NoRule,
+            )
+        return self.refuse(
+            op.node,
+            f"`{named}` has no derivative rule",
+            "Write it with functions that have one, give it a rule, or wrap it in srcgrad.stop_gradient if it is constant.",
+            NoRule,
+        )
+
+    def flow_inert(self, op: Any, g: Any, v: str, s: Any) -> None:
+        pass
+
+    def flow_copy(self, op: Any, g: Any, v: str, s: Any) -> None:
+        self.contribute(op.operands[0][1], g)
+
+    def flow_copy_of(self, op: Any, g: Any, v: str, s: Any) -> None:
+        self.contribute(op.operands[0][1], g)
+
+    flow_copy_of_list = flow_copy_of
+
+    def flow_rule(self, op: Any, g: Any, v: str, s: Any) -> None:
+        rule = op.rule
+        active = [(w, n) for w, n in op.operands if n in self.active]
+        if not active:
+            return
+        if rule.elementwise:
+            self.flow_elementwise(op, active, g, v)
+            return
+        g = self.spread(g, v)
+        wanted = [w for w in rule.wrt if any((a if isinstance(a, str) else a[0]) == w for a, _ in active)]
+        g_name = "?g"
+        binding = {**op.binding}
+        tree_params = _rule_parameters(rule.reverse)
+        binding[tree_params[0]] = name(g_name)
+        binding[tree_params[1]] = name(v)
+        self.know(g_name, self.fact(g))
+        entries = self.inliner.entries(rule.reverse, binding)
+        if entries is None or len(entries) < len(rule.wrt):
+            g = self.once(g, 2, v)
+            arguments = [g, name(v)]
+            keywords = []
+            for p in rule.parameters:
+                bound = op.binding.get(p.name)
+                if isinstance(bound, gast.Constant) and bound.value is p.default and p.default is not p.empty:
+                    continue
+                if p.kind is p.VAR_POSITIONAL:
+                    arguments += [clone(e) for e in bound.elts]
+                elif p.kind is p.KEYWORD_ONLY or keywords or any(
+                    q.name not in op.binding for q in rule.parameters[: rule.parameters.index(p)]
+                ) or len(arguments) - 2 != rule.parameters.index(p):
+                    keywords.append(gast.keyword(p.name, clone(bound)))
+                else:
+                    arguments.append(clone(bound))
+            value = gast.Call(self.external(rule.reverse), arguments, keywords)
+            if len(rule.wrt) > 1:
+                whole = self.temporary(v + "_bar", value)
+                entries = [subscript(clone(whole), constant(i)) for i in range(len(rule.wrt))]
+            else:
+                entries = [value]
+        count = sum(uses_of(entries[rule.wrt.index(w)], g_name) for w in wanted)
+        g = self.once(g, count, v)
+        for w in wanted:
+            value = replace_name(entries[rule.wrt.index(w)], g_name, g)
+            parts = [(a, n) for a, n in active if (a if isinstance(a, str) else a[0]) == w]
+            if len(parts) == 1 and isinstance(parts[0][0], str):
+                self.contribute(parts[0][1], self.signed(value))
+            else:
+                whole = value if atomic(value) or len(parts) == 1 else self.temporary(v + "_bar", value)
+                for (_, i), n in parts:
+                    self.contribute(n, subscript(clone(whole), constant(i)))
+
+    def signed(self, value: Any) -> Any:
+        return value
+
+    def spread(self, g: Any, v: str) -> Any:
+        """A scalar that stands for the whole cotangent of an array, written out in full."""
+        if self.kind(v) == "array" and self.fact(g).kind == "scalar":
+            return call(self.np("full_like"), name(v), g)
+        return g
+
+    def flow_elementwise(self, op: Any, active: list[Any], g: Any, v: str) -> None:
+        rule = op.rule
+        parameters = _rule_parameters(rule.partials)
+        binding = {**op.binding, parameters[0]: name(v)}
+        entries = self.inliner.entries(rule.partials, binding)
+        if entries is None:
+            arguments = [name(v)]
+            for p in rule.parameters:
+                bound = op.binding[p.name]
+                arguments += [clone(e) for e in bound.elts] if p.kind is p.VAR_POSITIONAL else [clone(bound)]
+            value = gast.Call(self.external(rule.partials), arguments, [])
+            if len(rule.wrt) > 1:
+                whole = self.temporary("partials", value)
+                entries = [subscript(clone(whole), constant(i)) for i in range(len(rule.wrt))]
+            else:
+                entries = [value]
+        z = self.facts.get(v, UNKNOWN)
+        operands = [(w, n) for w, n in active]
+        lazy = z.kind == "array" and self.fact(g).kind == "scalar"
+        if lazy and not all(facts_module.fits(self.facts.get(n, UNKNOWN), z) for _, n in operands):
+            g, lazy = self.spread(g, v), False
+        real = getattr(rule, "real", False)
+        wanted = [(n, entries[rule.wrt.index(w)]) for w, n in operands]
+        wanted = [(n, p) for n, p in wanted if not (isinstance(p, gast.Constant) and p.value is None) and not is_zero(p)]
+        g = self.once(g, len(wanted), v)
+        for n, partial in wanted:
+            value = multiply(g, partial)
+            x = self.facts.get(n, UNKNOWN)
+            if real and not x.real:
+                value = call(self.np("multiply"), call(self.np("real"), g), partial)
+            self.contribute(n, self.fit(value, n, x, z))
+
+    def fit(self, value: Any, n: str, x: Fact, z: Fact) -> Any:
+        """`value`, shaped as the result `z`, summed to the shape of the operand `n`."""
+        if facts_module.fits(x, z):
+            return value
+        shape = self.fact(value)
+        if x.kind == "scalar" and z.kind == "array" and shape.kind == "array" and z.real and x.real:
+            return call(self.np("sum"), value)
+        if x.kind == "array" and z.kind == "array" and x.shape and z.shape and len(z.shape) == len(x.shape) + 1 and z.real:
+            trailing = Fact("array", z.shape[1:])
+            if facts_module.fits(x, trailing) and shape.rank == len(z.shape):
+                return call(self.np("sum"), value, axis=constant(0))
+        return call(self.external(support.unbroadcast), value, name(n))
+
+    def flow_item(self, op: Any, g: Any, v: str, s: Any) -> None:
+        (_, x), index = op.operands[0], s.value.slice
+        if x not in self.active:
+            return
+        kind = self.kind(x)
+        key = _static_key(index)
+        if kind in ("tuple", "struct") and key is not None:
+            self.contribute(x, self.spread(g, v), item=key)
+            return
+        g = self.spread(g, v)
+        if not atomic(g) and self.bars.get(x) in mentioned(g):
+            g = self.once(g, 2, v)
+        self.buffer(x)
+        self.add_item(x, index, g)
+
+    def flow_attribute(self, op: Any, g: Any, v: str, s: Any) -> None:
+        attr, x = op.operands[0]
+        if x not in self.active:
+            return
+        g = self.once(self.spread(g, v), 2, v) if self.bars.get(x) in mentioned(g) else self.spread(g, v)
+        self.buffer(x)
+        self.add_item(x, gast.Attribute(name(x), attr, gast.Load()), g)
+
+    def flow_tuple(self, op: Any, g: Any, v: str, s: Any) -> None:
+        elements = s.value.elts
+        stars = [i for i, e in enumerate(elements) if isinstance(e, gast.Starred)]
+        if isinstance(g, gast.List) and not stars and len(g.elts) == len(elements):
+            for i, n in op.operands:
+                self.contribute(n, g.elts[i])
+            return
+        g = self.once(g, 2, v)
+        if not stars:
+            for i, n in op.operands:
+                if n in self.active:
+                    self.contribute(n, subscript(clone(g), constant(i)))
+            return
+        offset: Any = constant(0)
+        for i, e in enumerate(elements):
+            inner = e.value if isinstance(e, gast.Starred) else e
+            here = offset
+            if isinstance(e, gast.Starred):
+                length = call("len", clone(inner))
+                stop = length if is_number(here, 0) else gast.BinOp(clone(here), gast.Add(), length)
+                if isinstance(inner, gast.Name) and inner.id in self.active:
+                    part = subscript(clone(g), gast.Slice(clone(here), stop, None))
+                    self.contribute(inner.id, call(self.external(trees.match), part, name(inner.id)))
+                offset = stop
+            else:
+                if isinstance(inner, gast.Name) and inner.id in self.active:
+                    self.contribute(inner.id, subscript(clone(g), clone(here)))
+                is_const = isinstance(here, gast.Constant)
+                offset = constant(here.value + 1) if is_const else gast.BinOp(here, gast.Add(), constant(1))
+
+    flow_list = flow_tuple
+
+    def flow_dict(self, op: Any, g: Any, v: str, s: Any) -> None:
+        g = self.once(g, 2, v)
+        value = s.value
+        for key, n in op.operands:
+            if n not in self.active:
+                continue
+            if isinstance(value, gast.Dict):
+                if value.keys[key] is None:
+                    raise self.refuse(value, "cannot differentiate `**` in a dict display", "Use update.")
+                later = [k for k in value.keys[key + 1 :] if k is not None and gast.dump(k) == gast.dump(value.keys[key])]
+                if later:
+                    continue
+                self.contribute(n, subscript(clone(g), clone(value.keys[key])))
+            else:
+                self.contribute(n, subscript(clone(g), constant(key)))
+
+    def flow_struct(self, op: Any, g: Any, v: str, s: Any) -> None:
+        g = self.once(g, 2, v)
+        for key, n in op.operands:
+            if n in self.active:
+                self.contribute(n, call(self.external(trees.get_attribute), clone(g), name(v), constant(key)))
+
+    def flow_sequence(self, op: Any, g: Any, v: str, s: Any) -> None:
+        n = op.operands[0][1]
+        if self.kind(n) not in ("list", "tuple", "array", "numeric"):
+            raise self.refuse(op.node, f"cannot differentiate `{op.function.__name__}` of this", "Build the list in a loop.")
+        self.contribute(n, call(self.external(trees.match), g, name(n)))
+
+    def flow_concat(self, op: Any, g: Any, v: str, s: Any) -> None:
+        g = self.once(g, 2, v)
+        length = call("len", clone(s.value.left))
+        for side, n in op.operands:
+            part = gast.Slice(None, length, None) if side == "left" else gast.Slice(length, None, None)
+            self.contribute(n, subscript(clone(g), clone(part)))
+
+    def flow_repeat(self, op: Any, g: Any, v: str, s: Any) -> None:
+        for _, n in op.operands:
+            if self.kind(n) in ("list", "tuple"):
+                self.contribute(n, call(self.external(trees.unrepeat_list), g, name(n)))
+
+    # Writes ------------------------------------------------------------------------------------------------------------
+
+    def unpack(self, s: Any, to: Any) -> None:
+        source = s.value
+        if not isinstance(source, gast.Name) or source.id not in self.active:
+            return
+        x = source.id
+        position = 0
+        after_star = False
+        static = self.kind(x) in ("tuple", "struct")
+        for i, part in enumerate(to.elts):
+            star = isinstance(part, gast.Starred)
+            v = part.value.id if star else part.id
+            index: Any = constant(i - len(to.elts) if after_star else i)
+            if star:
+                after_star = True
+                rest = len(to.elts) - i - 1
+                index = gast.Slice(constant(i), constant(-rest) if rest else None, None)
+            position += 1
+            if v not in self.active or v in self.scope.dead:
+                continue
+            g = self.cotangent(v, s)
+            if g is None:
+                continue
+            g = self.spread(g, v)
+            if static and not star:
+                self.contribute(x, g, item=index.value)
+            else:
+                g = self.once(g, 2, v) if self.bars.get(x) in mentioned(g) else g
+                self.buffer(x)
+                if star:
+                    self.emit(
+                        expression(call(self.external(trees.add_item), name(self.bar(x)), _as_index(index), g))
+                    )
+                else:
+                    self.add_item(x, index, g)
+
+    def store_item(self, s: Any, to: Any) -> None:
+        if not isinstance(to.value, gast.Name) or to.value.id not in self.active:
+            self.lost(s, to.value)
+            return
+        x, index, value = to.value.id, to.slice, s.value
+        if x in self.scope.dead or not self.has(x):
+            if not (isinstance(value, gast.Name) and value.id in self.active) and x not in self.scope.local:
+                pass
+            if x in self.scope.local:
+                return
+        bar = self.buffer(x)
+        place = subscript(name(bar), clone(index))
+        fact = self.facts.get(x, UNKNOWN)
+        basic = basic_index(self.known_index(index))
+        if isinstance(value, gast.Name) and value.id in self.active:
+            piece = facts_module.getitem(fact, self.known_index(index)) if fact.kind == "array" else _element(fact)
+            if isinstance(index, gast.Slice) and fact.kind != "array":
+                piece = UNKNOWN
+            if fact.kind == "array" and basic:
+                part: Any = place if piece.kind == "scalar" else call(attribute(place, "copy"))
+            elif piece.kind == "scalar" and fact.kind == "list":
+                part = place
+            else:
+                part = call(self.external(trees.overwritten), name(bar), _as_index(clone(index)))
+            made = self.names.fresh(value.id + "_bar" if self.disposable(value.id) else x + "_part")
+            self.know(made, piece if piece.kind in ("scalar", "array", "numeric") else UNKNOWN)
+            self.emit(assign(made, part))
+            self.clear(x, index, fact, basic)
+            source = self.facts.get(value.id, UNKNOWN)
+            if source.kind == "scalar" and piece.kind == "scalar":
+                self.contribute(value.id, name(made))
+            elif fact.kind == "array" or piece.kind in ("array", "numeric"):
+                self.contribute(value.id, self.fit(name(made), value.id, source, piece))
+            else:
+                self.contribute(value.id, name(made))
+        else:
+            self.clear(x, index, fact, basic)
+
+    def clear(self, x: str, index: Any, fact: Fact, basic: bool) -> None:
+        bar = self.bar(x)
+        if fact.kind in ("list", "unknown", "numeric") and (isinstance(index, gast.Slice) or fact.kind != "list"):
+            self.emit(expression(call(self.external(trees.clear_item), name(bar), _as_index(clone(index)))))
+        else:
+            self.emit(assign(subscript(name(bar), clone(index), store=True), constant(0.0)))
+
+    def lost(self, s: Any, owner: Any) -> None:
+        """A differentiated value that goes where its derivative can't be followed."""
+        value = s.value
+        local = isinstance(owner, gast.Name) and owner.id in self.facts
+        if isinstance(value, gast.Name) and value.id in self.active and not local:
+            text = owner.id if isinstance(owner, gast.Name) else "an object outside the function"
+            raise self.refuse(s, f"cannot differentiate a write into `{text}`", "Return the value instead.")
+
+    def store_attribute(self, s: Any, to: Any) -> None:
+        if not isinstance(to.value, gast.Name) or to.value.id not in self.active:
+            self.lost(s, to.value)
+            return
+        x = to.value.id
+        bar = self.buffer(x)
+        if isinstance(s.value, gast.Name) and s.value.id in self.active:
+            read = call(self.external(trees.get_attribute), name(bar), name(x), constant(to.attr))
+            made = self.temporary(s.value.id + "_bar", read)
+            self.contribute(s.value.id, made)
+        self.emit(assign(subscript(name(bar), constant(to.attr), store=True), constant(0.0)))
+
+    def stmt_AugAssign(self, s: Any) -> None:
+        if isinstance(s.target, gast.Name):
+            self.update(s)
+            return
+        owner = s.target.value
+        if not isinstance(owner, gast.Name) or owner.id not in self.active:
+            self.lost(s, owner)
+            return
+        x, value = owner.id, s.value
+        if not (isinstance(value, gast.Name) and value.id in self.active) or not self.has(x):
+            return
+        bar = self.buffer(x)
+        fact, index = self.facts.get(x, UNKNOWN), s.target.slice
+        known = self.known_index(index)
+        piece = facts_module.getitem(fact, known) if fact.kind == "array" else UNKNOWN
+        part: Any = subscript(name(bar), clone(index))
+        if basic_index(known) and piece.kind != "scalar":
+            part = call(attribute(part, "copy"))
+        if isinstance(s.op, gast.Sub):
+            part = negative(part)
+        made = self.temporary(value.id + "_bar" if self.disposable(value.id) else x + "_part", part)
+        if piece.kind == "scalar":
+            self.know(made.id, piece)
+        self.contribute(value.id, self.fit(made, value.id, self.facts.get(value.id, UNKNOWN), piece))
+
+    def update(self, s: Any) -> None:
+        """`x op= v` for a name that may be an array: in place there, a new value otherwise; the derivative is the same."""
+        x, value = s.target.id, s.value
+        if x not in self.active or x in self.scope.dead:
+            return
+        local = x in self.scope.local
+        if not self.has(x):
+            return
+        rule = resolve.table.find(resolve.BINARY[type(s.op)])
+        if rule is None or not rule.elementwise:
+            raise self.refuse(s, "cannot differentiate this update in place", "Write `x = x @ y`.")
+        parameters = _rule_parameters(rule.partials)
+        old, new = self.names.fresh(x + "_old"), self.names.fresh(x + "_new")
+        fact = self.facts.get(x, UNKNOWN)
+        self.know(old, fact)
+        self.know(new, fact)
+        self.facts[old] = self.facts[new] = fact
+        binding = {parameters[0]: name(new), parameters[1]: name(old), parameters[2]: clone(value)}
+        entries = self.inliner.entries(rule.partials, binding)
+        assert entries is not None
+        gives = isinstance(value, gast.Name) and value.id in self.active
+        linear = is_number(entries[0], 1)
+        if local:
+            taken = self.take(x)
+            assert taken is not None
+            g = self.once(self.spread(taken[0], x), 2, x)
+            g_was = None
+            if isinstance(g, gast.Name) and g.id == self.bar(x):
+                g_was = g.id
+        else:
+            g = name(self.bar(x))
+            g_was = g.id
+        expr = None
+        if gives:
+            v_fact = self.facts.get(value.id, UNKNOWN)
+            expr = self.fit(multiply(g, entries[1]), value.id, v_fact, fact)
+            if atomic(expr) and fact.kind != "scalar":
+                expr = self.owned(expr, x)  # the cotangent of x goes on changing in place
+            self.contribute(value.id, expr)
+        if linear:
+            if local:
+                if g_was is not None:
+                    self.scope.held.add(x)
+                else:
+                    self.contribute(x, g)
+        else:
+            back = multiply(clone(g), entries[0])
+            if local and g_was is None:
+                self.contribute(x, back)
+            else:
+                self.settle({self.bar(x)}, but=x)
+                if not local:
+                    self.scope.touched[x] = self.scope.touched.get(x, "add")
+                self.emit(assign(self.bar(x), back))
+                if local:
+                    self.scope.held.add(x)
+        used = set()
+        for e in entries if gives else entries[:1]:
+            used |= mentioned(e)
+        before = [(old, name(x))] if old in used else []
+        after = [(new, name(x))] if new in used else []
+        if before or after:
+            wrap = self.external(trees.snapshot)
+            made: Block = [assign(n, call(clone(wrap), e), s) for n, e in before]
+            made.append(s)
+            made += [assign(n, call(clone(wrap), e), s) for n, e in after]
+            self.replaced[id(s)] = made
+
+    def stmt_Delete(self, s: Any) -> None:
+        (to,) = s.targets
+        if not isinstance(to, gast.Subscript) or not isinstance(to.value, gast.Name) or to.value.id not in self.active:
+            return
+        x = to.value.id
+        bar = self.buffer(x)
+        if self.kind(x) == "list":
+            self.emit(expression(call(attribute(bar, "insert"), clone(to.slice), constant(0.0))))
+        else:
+            self.emit(assign(subscript(name(bar), clone(to.slice), store=True), constant(0.0)))
+
+    # Lists -------------------------------------------------------------------------------------------------------------
+
+    def stmt_Expr(self, s: Any) -> None:
+        if not isinstance(s.value, gast.Call):
+            return
+        op = resolve.operation(s.value)
+        if op.kind in ("call", "dispatch"):
+            self.calls(s, op, None)
+        elif op.kind == "append":
+            self.append(s, op)
+        elif op.kind == "pop":
+            self.pop(s, op, None)
+        elif op.kind == "insert":
+            self.insert(s, op)
+        elif op.kind in ("reverse", "clear"):
+            xs = op.operands[0][1]
+            if xs not in self.active:
+                return
+            if op.kind == "clear":
+                raise self.refuse(s, "cannot differentiate `clear` of a differentiated list", "Start a new list.")
+            bar = self.buffer(xs)
+            self.emit(expression(call(attribute(bar, "reverse"))))
+
+    def append(self, s: Any, op: Any) -> None:
+        owner, value = s.value.func.value, s.value.args[0]
+        if not isinstance(owner, gast.Name) or owner.id not in self.active:
+            if isinstance(value, gast.Name) and value.id in self.active and owner.id not in self.facts:
+                raise self.refuse(s, f"cannot differentiate a write into `{owner.id}`", "Return the value instead.")
+            return
+        bar = self.buffer(owner.id)
+        taken = call(attribute(bar, "pop"))
+        if isinstance(value, gast.Name) and value.id in self.active:
+            base = value.id + "_bar" if self.disposable(value.id) else owner.id + "_part"
+            made = self.names.fresh(base)
+            fact = self.facts.get(value.id, UNKNOWN)
+            self.know(made, fact if fact.kind == "scalar" else UNKNOWN)
+            self.emit(assign(made, taken))
+            part: Any = name(made)
+            if fact.kind == "array":
+                part = call(self.external(trees.match), part, name(value.id))
+            self.contribute(value.id, part)
+        else:
+            self.emit(assign(self.names.fresh(owner.id + "_part"), taken))
+
+    def insert(self, s: Any, op: Any) -> None:
+        owner, (index, value) = s.value.func.value, s.value.args
+        if not isinstance(owner, gast.Name) or owner.id not in self.active:
+            return
+        if not (isinstance(index, gast.Constant) and index.value == 0):
+            raise self.refuse(s, "cannot differentiate `insert` at this position", "Build the list in order.")
+        bar = self.buffer(owner.id)
+        made = self.temporary(owner.id + "_part", call(attribute(bar, "pop"), constant(0)))
+        if isinstance(value, gast.Name) and value.id in self.active:
+            self.contribute(value.id, made)
+
+    def pop(self, s: Any, op: Any, v: str | None) -> None:
+        node = s.value
+        owner, index = node.func.value, node.args[0] if node.args else None
+        if not isinstance(owner, gast.Name) or owner.id not in self.active:
+            return
+        g: Any = None
+        if v is not None and v in self.active:
+            g = self.cotangent(v, s)
+            if g is not None:
+                g = self.spread(g, v)
+                g = self.once(g, 2, v) if self.bars.get(owner.id) in mentioned(g) else g
+        g = constant(0.0) if g is None else g
+        bar = self.buffer(owner.id)
+        if index is None or (isinstance(index, gast.Constant) and index.value == -1):
+            self.emit(expression(call(attribute(bar, "append"), g)))
+        else:
+            where: Any = clone(index)
+            if not (isinstance(index, gast.Constant) and index.value >= 0):
+                length = gast.BinOp(call("len", name(bar)), gast.Add(), constant(1))
+                where = gast.BinOp(where, gast.Mod(), length)
+            self.emit(expression(call(attribute(bar, "insert"), where, g)))
+
+    # Calls -------------------------------------------------------------------------------------------------------------
+
+    def calls(self, s: Any, op: Any, v: str | None) -> None:
+        given = [(k, n) for k, n in op.operands if n in self.active]
+        useful = v is not None and v in self.active and v not in self.scope.dead
+        if not useful or not given:
+            if given and op.kind == "dispatch" and op.function is not None:
+                self.pair(self, s, op, given, None, None)
+            return
+        g = self.cotangent(v, s) if v is not None else None
+        if g is None or v is None:
+            return
+        g = self.once(self.spread(g, v), 2, v)
+        self.pair(self, s, op, given, g, v)
+
+
+def accumulation(bar: str, value: Any) -> Any:
+    """bar += value, or bar -= value where `value` carries a minus sign."""
+    if isinstance(value, gast.UnaryOp) and isinstance(value.op, gast.USub):
+        return _ours(augment(bar, gast.Sub(), value.operand))
+    return _ours(augment(bar, gast.Add(), value))
+
+
+def _ours(s: Any) -> Any:
+    s.ours = True  # made by the compiler: may become `x = x + value`
+    return s
+
+
+def _heads(reverse: Reverse, v: str) -> set[str]:
+    return {v}
+
+
+def _carried(loop: Any) -> set[str]:
+    """Names whose value an iteration of the loop hands to the next or to what follows."""
+    if not isinstance(loop, (gast.For, gast.While)):
+        return set()
+    bound = dataflow.bound_names(loop.body)
+    live = dataflow.liveness(loop.body, set())
+    return bound & live
+
+
+def _reversed_loop(s: Any, body: Block) -> Any:
+    made = gast.For(gast.Name("_", gast.Store(), None, None), constant(None), body, [], None)
+    made.reverses = s
+    return made
+
+
+def mentioned(e: Any) -> set[str]:
+    """Names that an expression reads."""
+    return {n.id for n in gast.walk(e) if isinstance(n, gast.Name)}
+
+
+SHAPE_ONLY = {"unbroadcast": 1, "match": 1, "zeros_like": 0, "full_like": 0, "add_attribute": 1, "get_attribute": 1}
+
+
+def value_names(e: Any) -> set[str]:
+    """Names whose value an expression reads; a use that asks for the shape only does not count."""
+    found: set[str] = set()
+    todo = [e]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, gast.Name):
+            found.add(node.id)
+            continue
+        if isinstance(node, gast.Attribute) and node.attr in ("size", "shape", "ndim", "dtype"):
+            continue
+        children = list(gast.iter_child_nodes(node))
+        if isinstance(node, gast.Call):
+            word = node.func.attr if isinstance(node.func, gast.Attribute) else getattr(node.func, "id", "")
+            position = SHAPE_ONLY.get(word.rstrip("_"))
+            if position is not None and len(node.args) > position and isinstance(node.args[position], gast.Name):
+                children.remove(node.args[position])
+        todo.extend(children)
+    return found
+
+
+def uses_of(e: Any, n: str) -> int:
+    return sum(isinstance(w, gast.Name) and w.id == n for w in gast.walk(e))
+
+
+def atomic(e: Any) -> bool:
+    if isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.USub):
+        return isinstance(e.operand, gast.Name) or isinstance(e.operand, gast.Constant)
+    return isinstance(e, (gast.Name, gast.Constant))
+
+
+def fresh(e: Any) -> bool:
+    """Does the expression make a value that nobody else holds?"""
+    return isinstance(e, gast.BinOp) or (isinstance(e, gast.UnaryOp) and not isinstance(e.operand, gast.Constant))
+
+
+class _Replace(gast.NodeTransformer):
+    def __init__(self, n: str, by: Any) -> None:
+        self.n, self.by = n, by
+
+    def visit_Name(self, node: Any) -> Any:
+        return clone(self.by) if node.id == self.n else node
+
+    def visit_BinOp(self, node: Any) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.op, gast.Mult):
+            return multiply(node.left, node.right)
+        return node
+
+
+def replace_name(e: Any, n: str, by: Any) -> Any:
+    return _Replace(n, by).visit(clone(e))
+
+
+def _rule_parameters(rule: Any) -> list[str]:
+    code = rule.__code__
+    return list(code.co_varnames[: code.co_argcount])
+
+
+def _element(fact: Fact) -> Fact:
+    if fact.kind == "dict" and fact.items:
+        result = facts_module.BOTTOM
+        for _, f in fact.items:
+            result = facts_module.join(result, f)
+        return result
+    if fact.kind in ("list", "tuple", "array"):
+        return facts_module.element(fact)
+    return UNKNOWN
+
+
+def _static_key(index: Any) -> Any:
+    if isinstance(index, gast.Constant) and isinstance(index.value, (int, str)) and not isinstance(index.value, bool):
+        return index.value
+    if isinstance(index, gast.UnaryOp) and isinstance(index.op, gast.USub) and isinstance(index.operand, gast.Constant):
+        return -index.operand.value if isinstance(index.operand.value, int) else None
+    return None
+
+
+def _key_node(key: Any) -> Any:
+    return constant(key)
+
+
+def _as_index(index: Any) -> Any:
+    """An index as an argument of a call: slices become `slice(...)`."""
+    if isinstance(index, gast.Slice):
+        parts = [p if p is not None else constant(None) for p in (index.lower, index.upper, index.step)]
+        return call("slice", *(parts if index.step is not None else parts[:2]))
+    if isinstance(index, gast.Tuple):
+        return gast.Tuple([_as_index(p) for p in index.elts], gast.Load())
+    return index
+
+
+def qualified(function: Any) -> str:
+    """How a user would write a function: `np.kron`, `scipy.special.erf`, `helper`."""
+    named = str(getattr(function, "__qualname__", getattr(function, "__name__", repr(function))))
+    module = str(getattr(function, "__module__", "") or "")
+    if module.split(".")[0] == "numpy":
+        module = module.replace("numpy", "np", 1)
+    return f"{module}.{named}" if module and module not in ("builtins", "__main__") else named

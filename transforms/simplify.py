@@ -1,0 +1,555 @@
+"""Simplify: make the derivative program read as if written by hand.
+
+Before: forward and reverse statements, one operation each, every value under a name of its own.
+After:  the same program with fewer names and statements: copies merged, dead statements gone, temporaries that are used
+        once folded into expressions, sums accumulated in place where nobody else can see it.
+Why here: last before printing; works on plain statements and knows nothing of differentiation.
+
+Of the user's statements only those are removed whose functions are known to have no effect.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import gast
+
+from srcgrad.runtime.rules import table
+from srcgrad.transforms.facts import UNKNOWN
+from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree.build import Substitute, assign, clone, name
+
+Block = list[Any]
+PURE_BUILTINS = {len, range, reversed, bool, slice, int, float, abs, min, max, sum, list, tuple, dict, enumerate, zip, round}
+PURE_METHODS = {"copy", "sum", "mean", "reshape", "transpose", "dot", "ravel", "max", "min", "astype", "item", "any", "all"}
+
+
+class Simplify:
+    """`body` is the whole program, ending in a return; `lookup(expression)` gives the object that a function expression
+    refers to, or None; `parameters` are bound at the start; `temporaries` may be folded away."""
+
+    def __init__(
+        self,
+        body: Block,
+        parameters: list[str],
+        facts: dict[str, Any],
+        temporaries: set[str],
+        family: Callable[[str], str],
+        lookup: Callable[[Any], Any],
+        pinned: set[str],
+    ) -> None:
+        self.body, self.parameters, self.facts = body, parameters, facts
+        self.temporaries, self.family, self.lookup, self.pinned = temporaries, family, lookup, pinned
+
+    def run(self) -> None:
+        self.dead()
+        self.coalesce()
+        self.dead()
+        self.loops(self.body)
+        self.fold()
+        self.dead()
+        self.updates()
+
+    # Copies --------------------------------------------------------------------------------------------------------------
+
+    def coalesce(self) -> None:
+        """Merges `a` and `b` of a copy `a = b` where the two are never alive at once with different values."""
+        tried: set[tuple[str, str]] = set()
+        while True:
+            pair = next((p for p in _copies(self.body) if p not in tried and self.mergeable(*p)), None)
+            if pair is None:
+                return
+            tried.add(pair)
+            if self.interfere(*pair):
+                continue
+            kept, gone = self.preferred(*pair)
+            _rename(self.body, gone, kept)
+            _drop_self_copies(self.body)
+            if gone in self.facts and kept in self.facts and self.facts[gone].kind != self.facts[kept].kind:
+                self.facts[kept] = UNKNOWN
+
+    def mergeable(self, a: str, b: str) -> bool:
+        if a in self.pinned or b in self.pinned:
+            return False
+        if a in self.parameters and b in self.parameters:
+            return False
+        return self.family(a) == self.family(b) or a in self.temporaries or b in self.temporaries
+
+    def preferred(self, a: str, b: str) -> tuple[str, str]:
+        def rank(n: str) -> tuple[bool, bool, int, str]:
+            return (n not in self.parameters, n in self.temporaries, len(n), n)
+
+        return (a, b) if rank(a) <= rank(b) else (b, a)
+
+    def interfere(self, a: str, b: str) -> bool:
+        live: dataflow.Live = {}
+        at_start = dataflow.liveness(self.body, set(), live)
+        if a in self.parameters and b in at_start or b in self.parameters and a in at_start:
+            return True
+        return self._interfere(self.body, a, b, live)
+
+    def _interfere(self, body: Block, a: str, b: str, live: dataflow.Live) -> bool:
+        for s in body:
+            binds = dataflow.head_binds(s)
+            if a in binds or b in binds:
+                if a in binds and b in binds:
+                    return True
+                this, other = (a, b) if a in binds else (b, a)
+                if _is_copy(s, this, other):
+                    pass
+                elif isinstance(s, gast.For):
+                    if other in dataflow.liveness(s.body, live[id(s)] | dataflow.head_reads(s)) | live[id(s)]:
+                        return True
+                elif other in live[id(s)]:
+                    return True
+            if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Subscript):
+                pass
+            for inner in dataflow.blocks(s):
+                if self._interfere(inner, a, b, live):
+                    return True
+            for written in _mutated(s):
+                other = b if written == a else a if written == b else None
+                if other is not None and other in live[id(s)] and self.facts.get(written, UNKNOWN).kind != "scalar":
+                    return True
+        return False
+
+    # Dead statements -------------------------------------------------------------------------------------------------------
+
+    def dead(self) -> None:
+        self.body[:] = self._dead(self.body, set())[0]
+
+    def _dead(self, body: Block, live: set[str]) -> tuple[Block, set[str]]:
+        out: Block = []
+        for s in reversed(body):
+            if isinstance(s, gast.If):
+                stops = any(isinstance(b, gast.Break) for b in s.body)
+                then, live_then = self._dead(s.body, set(live))
+                other, live_other = self._dead(s.orelse, set(live))
+                if not then and not other and self.pure(s.test):
+                    continue
+                if not then and other:
+                    s.test, then, other = _negation(s.test), other, []
+                s.body, s.orelse = then or [gast.Pass()], other
+                live = (set(live) if stops else live_then) | live_other | dataflow.head_reads(s)
+            elif isinstance(s, (gast.For, gast.While)):
+                around = set(live) | dataflow.head_reads(s)
+                while True:
+                    inner = self._dead([clone_shallow(x) for x in s.body], around | live)[1] - dataflow.head_binds(s)
+                    if inner <= around:
+                        break
+                    around |= inner
+                new, _ = self._dead(s.body, around | live)
+                if not new and isinstance(s, gast.For) and self.pure(s.iter) and not (dataflow.stored(s.target) & live):
+                    continue
+                s.body = new or [gast.Pass()]
+                live = around
+            elif isinstance(s, gast.With):
+                s.body, inner_live = self._dead(s.body, set(live))
+                s.body = s.body or [gast.Pass()]
+                live = (inner_live - dataflow.head_binds(s)) | dataflow.head_reads(s)
+            elif isinstance(s, gast.Try):
+                kept = dataflow.liveness([s], set(live))
+                live = kept
+            elif isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Name):
+                if s.targets[0].id not in live and s.targets[0].id not in self.pinned and self.pure(s.value):
+                    continue
+                live = (live - {s.targets[0].id}) | dataflow.head_reads(s)
+            elif isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name):
+                scalar = self.facts.get(s.target.id, UNKNOWN).kind == "scalar"
+                if s.target.id not in live and scalar and self.pure(s.value) and s.target.id not in self.pinned:
+                    continue
+                live = live | dataflow.head_reads(s)
+            elif isinstance(s, gast.FunctionDef):
+                if s.name not in live and not s.decorator_list:
+                    continue
+                live = (live - {s.name}) | dataflow.head_reads(s)
+            elif isinstance(s, gast.Expr) and getattr(s, "records", None) and s.records not in live:
+                continue
+            elif isinstance(s, gast.Return):
+                live = dataflow.head_reads(s)
+            else:
+                live = (live - dataflow.head_binds(s)) | dataflow.head_reads(s)
+            out.append(s)
+        out.reverse()
+        return out, live
+
+    def pure(self, e: Any) -> bool:
+        """Does evaluating an expression have no effect but its value?"""
+        for n in gast.walk(e):
+            if isinstance(n, (gast.Await, gast.Yield, gast.YieldFrom, gast.NamedExpr)):
+                return False
+            if isinstance(n, gast.Call) and not self.pure_function(n.func):
+                return False
+        return True
+
+    def pure_function(self, func: Any) -> bool:
+        found = self.lookup(func)
+        if found is not None:
+            if found in PURE_BUILTINS if _hashable(found) else False:
+                return True
+            module = getattr(found, "__module__", None) or ""
+            if module.startswith(("srcgrad.runtime.support", "srcgrad.runtime.rules")):
+                return True
+            if module == "srcgrad.runtime.trees":
+                return found.__name__ not in ("add_item", "add_attribute", "clear_item")
+            if "random" in module or (isinstance(func, gast.Attribute) and "random" in str(getattr(func.value, "attr", ""))):
+                return False
+            return table.find(found) is not None
+        return isinstance(func, gast.Attribute) and func.attr in PURE_METHODS and isinstance(func.value, (gast.Name, gast.Subscript))
+
+    # Loops over sequences ----------------------------------------------------------------------------------------------------
+
+    def loops(self, body: Block) -> None:
+        """`for k in range(len(xs)): v = xs[k]` back to `for v in xs`, where k serves nothing else."""
+        counts = read_counts(self.body)
+        defined = _single_definitions(self.body)
+        for s in body:
+            for inner in dataflow.blocks(s):
+                self.loops(inner)
+            if not (isinstance(s, gast.For) and isinstance(s.target, gast.Name) and s.body):
+                continue
+            it, first = s.iter, s.body[0]
+            if not (isinstance(it, gast.Call) and getattr(it.func, "id", "") == "range" and len(it.args) == 1):
+                continue
+            length = it.args[0]
+            if isinstance(length, gast.Name):
+                length = defined.get(length.id)
+            if not (isinstance(length, gast.Call) and getattr(length.func, "id", "") == "len" and length.args):
+                continue
+            xs = length.args[0]
+            if not (
+                isinstance(first, gast.Assign)
+                and isinstance(first.targets[0], gast.Name)
+                and isinstance(first.value, gast.Subscript)
+                and isinstance(xs, gast.Name)
+                and isinstance(first.value.value, gast.Name)
+                and first.value.value.id == xs.id
+                and isinstance(first.value.slice, gast.Name)
+                and first.value.slice.id == s.target.id
+                and counts.get(s.target.id) == 1
+                and xs.id not in dataflow.bound_names(s.body)
+                and xs.id not in {n for b in _all(s.body) for n in _mutated(b)}
+            ):
+                continue
+            s.target, s.iter = first.targets[0], xs
+            s.body = s.body[1:] or [gast.Pass()]
+
+    # Folding -----------------------------------------------------------------------------------------------------------------
+
+    def fold(self) -> None:
+        counts = read_counts(self.body)
+        bindings = binding_counts(self.body)
+        self._fold(self.body, counts, bindings)
+
+    def _fold(self, body: Block, counts: dict[str, int], bindings: dict[str, int]) -> None:
+        for s in body:
+            for inner in dataflow.blocks(s):
+                self._fold(inner, counts, bindings)
+        i = 0
+        while i < len(body):
+            s = body[i]
+            if self.foldable(s, counts, bindings):
+                j = self.use(body, i, s.targets[0].id, s.value)
+                if j is not None and _size(s.value) + _head_size(body[j]) <= 30:
+                    _substitute_head(body[j], s.targets[0].id, s.value)
+                    del body[i]
+                    i = max(0, i - 1)
+                    continue
+            i += 1
+
+    def foldable(self, s: Any, counts: dict[str, int], bindings: dict[str, int]) -> bool:
+        return (
+            isinstance(s, gast.Assign)
+            and isinstance(s.targets[0], gast.Name)
+            and s.targets[0].id in self.temporaries
+            and s.targets[0].id not in self.pinned
+            and counts.get(s.targets[0].id) == 1
+            and bindings.get(s.targets[0].id) == 1
+            and self.pure(s.value)
+            and not isinstance(s.value, (*dataflow.SCOPES, gast.List, gast.Dict))
+        )
+
+    def use(self, body: Block, i: int, n: str, value: Any) -> int | None:
+        """The statement of the same block that reads `n`, if the value may as well be computed there."""
+        operands = dataflow.free_names(value)
+        views = any(self.facts.get(o, UNKNOWN).kind not in ("scalar", "string") for o in operands)
+        for j in range(i + 1, len(body)):
+            s = body[j]
+            if n in dataflow.head_reads(s) and not isinstance(s, (gast.While, gast.FunctionDef)):
+                return j if not isinstance(s, gast.Try) else None
+            if any(n in dataflow.reads(b) for b in dataflow.blocks(s)):
+                return None
+            if dataflow.bound_names([s]) & operands or set(_all_mutated([s])) & operands:
+                return None
+            if views and self.may_write(s):
+                return None
+        return None
+
+    def may_write(self, s: Any) -> bool:
+        """May a statement write memory that other names see?"""
+        for x in _all([s]):
+            if _mutated(x) and not isinstance(x, gast.AugAssign):
+                return True
+            if isinstance(x, gast.AugAssign):
+                owner = x.target if isinstance(x.target, gast.Name) else None
+                if owner is None or self.facts.get(owner.id, UNKNOWN).kind != "scalar":
+                    return True
+            for n in gast.walk(x) if not list(dataflow.blocks(x)) else ():
+                if isinstance(n, gast.Call) and not self.pure_function(n.func):
+                    return True
+        return False
+
+    # Updates in place ----------------------------------------------------------------------------------------------------------
+
+    def updates(self) -> None:
+        """`x += e` stays in place only for numbers and for arrays that nobody else holds; else it becomes `x = x + e`."""
+        shared = self.shared_names()
+        self._updates(self.body, shared)
+
+    def shared_names(self) -> set[str]:
+        shared: set[str] = set()
+        for s in _all(self.body):
+            if isinstance(s, gast.Assign):
+                if isinstance(s.targets[0], gast.Name) and not self.fresh(s.value):
+                    shared.add(s.targets[0].id)
+                elif isinstance(s.targets[0], gast.Tuple):
+                    shared |= dataflow.stored(s.targets[0])
+            elif isinstance(s, gast.For):
+                shared |= dataflow.stored(s.target)
+            for e in _head_expressions(s):
+                shared |= self.handed(e)
+        return shared
+
+    def handed(self, e: Any) -> set[str]:
+        """Names whose object an expression may hand to somebody."""
+        if isinstance(e, gast.Name):
+            return {e.id}
+        if isinstance(e, gast.BinOp):
+            return self.handed_inside(e.left) | self.handed_inside(e.right)
+        if isinstance(e, gast.UnaryOp):
+            return self.handed_inside(e.operand)
+        if isinstance(e, gast.Call):
+            found = self.lookup(e.func)
+            parts = [*e.args, *(k.value for k in e.keywords)]
+            if isinstance(e.func, gast.Attribute):
+                parts.append(e.func.value)
+            rule = table.find(found) if found is not None else None
+            keeps = rule is not None and rule.alias == "fresh"
+            keeps = keeps or (isinstance(e.func, gast.Attribute) and e.func.attr in ("copy", "sum", "mean"))
+            return set().union(*(self.handed_inside(p) if keeps else self.handed(p) for p in parts)) if parts else set()
+        return {n.id for n in gast.walk(e) if isinstance(n, gast.Name)}
+
+    def handed_inside(self, e: Any) -> set[str]:
+        return set() if isinstance(e, (gast.Name, gast.Constant)) else self.handed(e)
+
+    def fresh(self, e: Any) -> bool:
+        if isinstance(e, (gast.BinOp, gast.Constant)):
+            return True
+        if isinstance(e, gast.UnaryOp):
+            return True
+        if isinstance(e, gast.Call):
+            found = self.lookup(e.func)
+            if isinstance(e.func, gast.Attribute) and e.func.attr in ("copy", "sum", "zeros_like", "full_like", "array"):
+                return True
+            rule = table.find(found) if found is not None else None
+            return rule is not None and rule.alias == "fresh" and found.__name__ not in ("unbroadcast", "expand")
+        return False
+
+    def _updates(self, body: Block, shared: set[str]) -> None:
+        for i, s in enumerate(body):
+            for inner in dataflow.blocks(s):
+                self._updates(inner, shared)
+            if not (isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name)):
+                continue
+            n = s.target.id
+            if getattr(s, "ours", False) and n in shared and self.facts.get(n, UNKNOWN).kind != "scalar":
+                made = assign(n, gast.BinOp(name(n), s.op, s.value), s)
+                if hasattr(s, "comment"):
+                    made.comment = s.comment
+                body[i] = made
+
+
+# Helpers ---------------------------------------------------------------------------------------------------------------------
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def clone_shallow(s: Any) -> Any:
+    """A copy of a statement and of the statements inside it, but not of its expressions."""
+    import copy
+
+    new = copy.copy(s)
+    for field in dataflow.BLOCKS:
+        if getattr(new, field, None):
+            setattr(new, field, [clone_shallow(x) for x in getattr(new, field)])
+    if getattr(new, "handlers", None):
+        handlers = []
+        for h in new.handlers:
+            h2 = copy.copy(h)
+            h2.body = [clone_shallow(x) for x in h.body]
+            handlers.append(h2)
+        new.handlers = handlers
+    return new
+
+
+def _negation(test: Any) -> Any:
+    if isinstance(test, gast.UnaryOp) and isinstance(test.op, gast.Not):
+        return test.operand
+    return gast.UnaryOp(gast.Not(), test)
+
+
+def _all(body: Block) -> Any:
+    for s in body:
+        yield s
+        for inner in dataflow.blocks(s):
+            yield from _all(inner)
+
+
+def _copies(body: Block) -> Any:
+    for s in _all(body):
+        if isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Name) and isinstance(s.value, gast.Name):
+            if s.targets[0].id != s.value.id:
+                yield s.targets[0].id, s.value.id
+
+
+def _is_copy(s: Any, a: str, b: str) -> bool:
+    return (
+        isinstance(s, gast.Assign)
+        and isinstance(s.targets[0], gast.Name)
+        and isinstance(s.value, gast.Name)
+        and {s.targets[0].id, s.value.id} == {a, b}
+    )
+
+
+def _rename(body: Block, old: str, new: str) -> None:
+    for s in body:
+        for n in gast.walk(s):
+            if isinstance(n, gast.Name) and n.id == old:
+                n.id = new
+
+
+def _drop_self_copies(body: Block) -> None:
+    for s in body:
+        for inner in dataflow.blocks(s):
+            _drop_self_copies(inner)
+            if not inner:
+                inner.append(gast.Pass())
+    body[:] = [
+        s
+        for s in body
+        if not (
+            isinstance(s, gast.Assign)
+            and isinstance(s.targets[0], gast.Name)
+            and isinstance(s.value, gast.Name)
+            and s.targets[0].id == s.value.id
+        )
+    ]
+
+
+def _mutated(s: Any) -> list[str]:
+    """Names whose object a statement itself changes in place."""
+    if isinstance(s, (gast.Assign, gast.AugAssign)):
+        to = s.targets[0] if isinstance(s, gast.Assign) else s.target
+        if isinstance(to, (gast.Subscript, gast.Attribute)) and isinstance(to.value, gast.Name):
+            return [to.value.id]
+        if isinstance(s, gast.AugAssign) and isinstance(to, gast.Name):
+            return [to.id]
+    if isinstance(s, gast.Delete):
+        return [t.value.id for t in s.targets if isinstance(t, gast.Subscript) and isinstance(t.value, gast.Name)]
+    found = []
+    value = getattr(s, "value", None)
+    if isinstance(value, gast.Call):
+        if isinstance(value.func, gast.Attribute) and isinstance(value.func.value, gast.Name):
+            if value.func.attr not in PURE_METHODS:
+                found.append(value.func.value.id)
+        if isinstance(s, gast.Expr):
+            found += [a.id for a in value.args if isinstance(a, gast.Name)]
+    return found
+
+
+def _all_mutated(body: Block) -> list[str]:
+    return [n for s in _all(body) for n in _mutated(s)]
+
+
+def _head_expressions(s: Any) -> list[Any]:
+    if isinstance(s, gast.Assign):
+        to = s.targets[0]
+        extra = [to.slice] if isinstance(to, gast.Subscript) else []
+        return [s.value, *extra]
+    if isinstance(s, gast.AugAssign):
+        # An operand of `+=` is read, not kept.
+        return [] if isinstance(s.value, gast.Name) else [s.value]
+    if isinstance(s, (gast.Expr, gast.Return)):
+        return [] if isinstance(s, gast.Return) or s.value is None else [s.value]
+    return []
+
+
+def read_counts(body: Block) -> dict[str, int]:
+    """How often each name is read; inside a loop counts double, so that nothing is moved into one."""
+    counts: dict[str, int] = {}
+
+    def visit(node: Any) -> None:
+        for n in gast.walk(node):
+            if isinstance(n, gast.Name) and not isinstance(n.ctx, (gast.Store, gast.Param)):
+                counts[n.id] = counts.get(n.id, 0) + 1
+            elif isinstance(n, gast.AugAssign) and isinstance(n.target, gast.Name):
+                counts[n.target.id] = counts.get(n.target.id, 0) + 1
+
+    for s in body:
+        visit(s)
+    return counts
+
+
+def binding_counts(body: Block) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for s in _all(body):
+        for n in dataflow.head_binds(s):
+            counts[n] = counts.get(n, 0) + 1
+    return counts
+
+
+def _single_definitions(body: Block) -> dict[str, Any]:
+    counts = binding_counts(body)
+    return {
+        s.targets[0].id: s.value
+        for s in _all(body)
+        if isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Name) and counts[s.targets[0].id] == 1
+    }
+
+
+def _size(e: Any) -> int:
+    return sum(isinstance(n, (gast.Name, gast.Constant, gast.BinOp, gast.Call)) for n in gast.walk(e))
+
+
+def _head_size(s: Any) -> int:
+    if isinstance(s, (gast.If, gast.While)):
+        return _size(s.test)
+    if isinstance(s, gast.For):
+        return _size(s.iter)
+    if isinstance(s, (gast.With, gast.Try)):
+        return 0
+    return _size(s)
+
+
+def _substitute_head(s: Any, n: str, value: Any) -> None:
+    sub = Substitute({n: value})
+    if isinstance(s, (gast.If, gast.While)):
+        s.test = sub.visit(s.test)
+    elif isinstance(s, gast.For):
+        s.iter = sub.visit(s.iter)
+    elif isinstance(s, gast.With):
+        for item in s.items:
+            item.context_expr = sub.visit(item.context_expr)
+    else:
+        sub.visit(s)
+
+
+__all__ = ["Simplify", "builtins", "clone"]

@@ -1,0 +1,225 @@
+"""Which names a statement reads and binds, and which are live after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import gast
+
+SCOPES = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+BLOCKS = ("body", "orelse", "finalbody")
+
+
+def free_names(node: Any) -> set[str]:
+    """Names that an expression or a nested function reads from its surroundings."""
+    found: set[str] = set()
+    _free(node, found)
+    return found
+
+
+def _free(node: Any, found: set[str]) -> None:
+    if isinstance(node, list):
+        for n in node:
+            _free(n, found)
+        return
+    if not isinstance(node, gast.AST):
+        return
+    if isinstance(node, gast.Name):
+        if not isinstance(node.ctx, (gast.Store, gast.Param)):
+            found.add(node.id)
+        return
+    if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)):
+        inner: set[str] = set()
+        body = node.body if isinstance(node.body, list) else [node.body]
+        for s in body:
+            _free(s, inner)
+        bound = {a.id for a in parameters(node)} | bound_names(body)
+        nonlocals = {n for s in _own(body) if isinstance(s, gast.Nonlocal) for n in s.names}
+        found |= (inner - bound) | nonlocals
+        _free(node.args.defaults, found)
+        _free([d for d in node.args.kw_defaults if d is not None], found)
+        _free(getattr(node, "decorator_list", []), found)
+        return
+    if isinstance(node, (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)):
+        inner = set()
+        bound = set()
+        for generator in node.generators:
+            _free(generator.iter, inner if generator is not node.generators[0] else found)
+            bound |= stored(generator.target)
+            _free(generator.target, inner)
+            _free(generator.ifs, inner)
+        for field in ("elt", "key", "value"):
+            _free(getattr(node, field, None), inner)
+        found |= inner - bound
+        return
+    if isinstance(node, gast.AugAssign) and isinstance(node.target, gast.Name):
+        found.add(node.target.id)
+    for child in gast.iter_child_nodes(node):
+        _free(child, found)
+
+
+def parameters(node: Any) -> list[gast.Name]:
+    a = node.args
+    return [
+        *a.posonlyargs,
+        *a.args,
+        *([a.vararg] if a.vararg else []),
+        *a.kwonlyargs,
+        *([a.kwarg] if a.kwarg else []),
+    ]
+
+
+def stored(node: Any) -> set[str]:
+    """Names that an assignment target binds."""
+    return {n.id for n in gast.walk(node) if isinstance(n, gast.Name) and isinstance(n.ctx, gast.Store)}
+
+
+def _own(body: Iterable[Any]) -> Iterator[Any]:
+    """All nodes of a body, without those of nested scopes (whose head node is still given)."""
+    todo = list(body)
+    while todo:
+        node = todo.pop()
+        yield node
+        if isinstance(node, (*SCOPES, gast.ClassDef)):
+            if isinstance(node, (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)):
+                todo.extend(w for w in gast.walk(node) if isinstance(w, gast.NamedExpr))
+            continue
+        todo.extend(gast.iter_child_nodes(node))
+
+
+def bound_names(body: Iterable[Any]) -> set[str]:
+    """Names that a body binds in its own scope."""
+    found: set[str] = set()
+    for node in _own(body):
+        if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Store):
+            found.add(node.id)
+        elif isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, (gast.Import, gast.ImportFrom)):
+            found.update((a.asname or a.name).split(".")[0] for a in node.names)
+        elif isinstance(node, gast.ExceptHandler) and node.name:
+            found.add(getattr(node.name, "id", node.name))
+        elif isinstance(node, (gast.MatchAs, gast.MatchStar)) and node.name:
+            found.add(node.name)
+        elif isinstance(node, gast.MatchMapping) and node.rest:
+            found.add(node.rest)
+    return found
+
+
+def blocks(stmt: gast.stmt) -> Iterator[list[Any]]:
+    """The statement lists directly inside a statement."""
+    if isinstance(stmt, (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef)):
+        return
+    for field in BLOCKS:
+        block = getattr(stmt, field, None)
+        if block:
+            yield block
+    for handler in getattr(stmt, "handlers", []):
+        yield handler.body
+
+
+def head_reads(stmt: gast.stmt) -> set[str]:
+    """Names that a statement reads itself, outside the blocks it holds."""
+    if isinstance(stmt, (gast.If, gast.While)):
+        return free_names(stmt.test)
+    if isinstance(stmt, gast.For):
+        return free_names(stmt.iter) | free_names(stmt.target)
+    if isinstance(stmt, gast.With):
+        return free_names(stmt.items)
+    if isinstance(stmt, gast.Try):
+        return free_names([h.type for h in stmt.handlers])
+    return free_names(stmt)
+
+
+def head_binds(stmt: gast.stmt) -> set[str]:
+    """Names that a statement binds itself, outside the blocks it holds."""
+    if isinstance(stmt, gast.For):
+        return stored(stmt.target)
+    if isinstance(stmt, gast.With):
+        return {n for item in stmt.items if item.optional_vars is not None for n in stored(item.optional_vars)}
+    if isinstance(stmt, (gast.If, gast.While)):
+        return bound_names([stmt.test])
+    if isinstance(stmt, gast.Try):
+        return set()
+    if isinstance(stmt, gast.Delete):
+        return set()
+    return bound_names([stmt])
+
+
+def reads(block: Iterable[gast.stmt]) -> set[str]:
+    """Names that a block reads anywhere."""
+    found: set[str] = set()
+    for stmt in block:
+        found |= head_reads(stmt)
+        for inner in blocks(stmt):
+            found |= reads(inner)
+    return found
+
+
+Live = dict[int, set[str]]
+
+
+def liveness(block: list[Any], after: set[str], record: Live | None = None) -> set[str]:
+    """Names live before `block`; `record` receives, by the id of each statement, the names live after it."""
+    return _live(block, set(after), record if record is not None else {}, None)
+
+
+def _live(block: list[Any], live: set[str], record: Live, exit_: set[str] | None) -> set[str]:
+    for stmt in reversed(block):
+        record[id(stmt)] = record.get(id(stmt), set()) | live
+        if isinstance(stmt, gast.If):
+            live = _live(stmt.body, set(live), record, exit_) | _live(stmt.orelse, set(live), record, exit_)
+            live |= head_reads(stmt)
+        elif isinstance(stmt, (gast.For, gast.While)):
+            live = _live_loop(stmt, live, record, exit_)
+        elif isinstance(stmt, gast.With):
+            live = _live(stmt.body, set(live), record, exit_) - head_binds(stmt) | head_reads(stmt)
+        elif isinstance(stmt, gast.Try):
+            live = _live(stmt.finalbody, set(live), record, exit_)
+            handlers = [_live(h.body, set(live), record, exit_) for h in stmt.handlers]
+            live = _live(stmt.orelse, set(live), record, exit_)
+            # An exception may leave the body anywhere: what a handler reads is live throughout.
+            thrown = set().union(*handlers) if handlers else set()
+            live = _live(stmt.body, live | thrown, record, exit_) | thrown
+        elif isinstance(stmt, gast.Break):
+            live = set(exit_ or ())
+        elif isinstance(stmt, gast.Return):
+            live = head_reads(stmt)
+        elif isinstance(stmt, gast.Raise):
+            live = live | head_reads(stmt)
+        else:
+            live = (live - head_binds(stmt)) | head_reads(stmt)
+    return live
+
+
+def _live_loop(stmt: Any, after: set[str], record: Live, exit_: set[str] | None) -> set[str]:
+    done = _live(stmt.orelse, set(after), record, exit_)
+    live = done | head_reads(stmt)
+    while True:
+        inner = _live(stmt.body, set(live), record, after)
+        new = live | (inner - head_binds(stmt)) | head_reads(stmt)
+        if new == live:
+            return live
+        live = new
+
+
+def definitely_bound(block: Iterable[gast.stmt]) -> set[str]:
+    """Names that are bound on every path through `block`."""
+    found: set[str] = set()
+    for stmt in block:
+        if isinstance(stmt, gast.If):
+            found |= definitely_bound(stmt.body) & definitely_bound(stmt.orelse)
+        elif isinstance(stmt, gast.With):
+            found |= head_binds(stmt) | definitely_bound(stmt.body)
+        elif isinstance(stmt, (gast.For, gast.While)):
+            pass
+        elif isinstance(stmt, gast.Try):
+            found |= definitely_bound(stmt.finalbody)
+            if not stmt.handlers:
+                found |= definitely_bound(stmt.body)
+        elif isinstance(stmt, gast.Delete):
+            found -= {n.id for t in stmt.targets for n in gast.walk(t) if isinstance(n, gast.Name)}
+        else:
+            found |= head_binds(stmt)
+    return found

@@ -1,0 +1,43 @@
+"""Names under which emitted code reaches what the user's module does not hold: NumPy, support functions, called rules."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import gast
+import numpy as np
+
+from srcgrad.transforms.tree.build import name
+from srcgrad.transforms.tree.names import Names
+from srcgrad.transforms.tree.scope import Scope
+
+
+class Externals:
+    """One per emitted function. An external reaches it through a closure cell, so that no name of the user's can clash."""
+
+    def __init__(self, names: Names, scope: Scope) -> None:
+        self.names, self.scope = names, scope
+        self.objects: dict[str, Any] = {}
+        self._named: dict[int, str] = {}
+
+    def name(self, value: Any, wanted: str | None = None) -> str:
+        if id(value) in self._named:
+            return self._named[id(value)]
+        wanted = wanted or getattr(value, "__name__", "external")
+        if isinstance(value, types.ModuleType):
+            wanted = "np" if value is np else wanted.rpartition(".")[2]
+            if self.scope.name(wanted) is value and wanted not in self.scope.local:
+                self._named[id(value)] = wanted  # the user's own global
+                return wanted
+        wanted = wanted.strip("_") or "external"
+        if self.scope.name(wanted) is value and wanted not in self.scope.local and wanted in self.scope.globals:
+            self._named[id(value)] = wanted
+            return wanted
+        made = self.names.fresh(wanted)
+        self.objects[made] = value
+        self._named[id(value)] = made
+        return made
+
+    def node(self, value: Any, wanted: str | None = None) -> gast.Name:
+        return name(self.name(value, wanted))

@@ -1,0 +1,108 @@
+"""A quick over-approximation, by name, of what may carry a differentiated value.
+
+It decides what stays as the user wrote it: an expression that mentions no tainted name is never taken apart. The exact
+answer is found later by the activity analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import gast
+
+from srcgrad.transforms.tree import dataflow
+
+CONSTANT_ATTRIBUTES = {"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides", "flags", "__name__", "__class__"}
+
+
+class Taint:
+    """`lookup(name)` gives what a name that the function does not bind refers to, `discrete(object)` whether the result
+    of calling an object never carries a derivative."""
+
+    def __init__(
+        self, names: Iterable[str], body: list[Any], lookup: Callable[[Any], Any], discrete: Callable[[Any], bool]
+    ) -> None:
+        self.names = set(names)
+        self.lookup, self.discrete = lookup, discrete
+        before = -1
+        while before != len(self.names):
+            before = len(self.names)
+            self.block(body)
+
+    def block(self, body: list[Any]) -> None:
+        for s in body:
+            if isinstance(s, (gast.Assign, gast.AnnAssign, gast.AugAssign)):
+                if s.value is not None and self.expr(s.value):
+                    for to in getattr(s, "targets", None) or [s.target]:
+                        self.add_target(to)
+            elif isinstance(s, gast.For):
+                if self.expr(s.iter):
+                    self.add_target(s.target)
+            elif isinstance(s, (gast.FunctionDef, gast.ClassDef)):
+                free = dataflow.free_names(s) if isinstance(s, gast.FunctionDef) else dataflow.free_names(s.body)
+                if free & self.names:
+                    self.names.add(s.name)
+            elif isinstance(s, gast.Match) and self.expr(s.subject):
+                for c in s.cases:
+                    self.names |= dataflow.bound_names([c.pattern])
+            elif isinstance(s, gast.Expr) and isinstance(s.value, gast.Call):
+                func = s.value.func
+                if isinstance(func, gast.Attribute) and any(self.expr(a) for a in self.arguments(s.value)):
+                    self.add_target(func.value)
+                elif any(self.expr(a) for a in self.arguments(s.value)) and not self.discrete_call(s.value):
+                    for a in s.value.args:  # the callee may write one argument into another
+                        self.add_target(a)
+            for walrus in gast.walk(s) if not isinstance(s, gast.FunctionDef) else ():
+                if isinstance(walrus, gast.NamedExpr) and self.expr(walrus.value):
+                    self.names.add(walrus.target.id)
+                elif isinstance(walrus, gast.comprehension) and self.expr(walrus.iter):
+                    self.names |= dataflow.stored(walrus.target)
+                elif isinstance(walrus, gast.keyword) and walrus.arg == "out" and not isinstance(s, (gast.If, gast.For)):
+                    self.add_target(walrus.value)
+            for inner in dataflow.blocks(s):
+                self.block(inner)
+            for c in getattr(s, "cases", []):
+                self.block(c.body)
+
+    def add_target(self, to: Any) -> None:
+        if isinstance(to, gast.Name):
+            self.names.add(to.id)
+        elif isinstance(to, (gast.Tuple, gast.List)):
+            for t in to.elts:
+                self.add_target(t)
+        elif isinstance(to, (gast.Starred, gast.Subscript, gast.Attribute)):
+            self.add_target(to.value)
+
+    def arguments(self, call: Any) -> list[Any]:
+        return [*call.args, *(k.value for k in call.keywords)]
+
+    def discrete_call(self, call: Any) -> bool:
+        found = self.lookup(call.func)
+        return found is not None and self.discrete(found)
+
+    def expr(self, e: Any) -> bool:
+        """May the value of `e` carry a derivative?"""
+        if isinstance(e, gast.Name):
+            return e.id in self.names
+        if isinstance(e, (gast.Constant, gast.Compare, gast.JoinedStr)):
+            return False
+        if isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.Not):
+            return False
+        if isinstance(e, gast.Attribute):
+            return e.attr not in CONSTANT_ATTRIBUTES and self.expr(e.value)
+        if isinstance(e, gast.Subscript):
+            return self.expr(e.value)
+        if isinstance(e, gast.IfExp):
+            return self.expr(e.body) or self.expr(e.orelse)
+        if isinstance(e, gast.Call):
+            if self.discrete_call(e):
+                return False
+            return self.expr(e.func) or any(self.expr(a) for a in self.arguments(e))
+        if isinstance(e, (gast.ListComp, gast.SetComp, gast.GeneratorExp)):
+            return self.expr(e.elt)
+        if isinstance(e, gast.DictComp):
+            return self.expr(e.value)
+        if isinstance(e, gast.Lambda):
+            return bool(dataflow.free_names(e) & self.names)
+        return any(self.expr(c) for c in gast.iter_child_nodes(e) if isinstance(c, gast.AST))
