@@ -161,6 +161,13 @@ def expand(g: Array, x: Array, axis: Axis = None, keepdims: bool = False) -> Arr
     return np.broadcast_to(g, np.shape(x))
 
 
+def _kept_shape(x: Array, axis: Axis) -> list[int]:
+    """The shape that a reduction of `x` along `axis` has with keepdims=True."""
+    axes = range(np.ndim(x)) if axis is None else [axis] if isinstance(axis, int) else axis
+    reduced = {i % np.ndim(x) for i in axes}
+    return [1 if i in reduced else n for i, n in enumerate(np.shape(x))]
+
+
 def count(x: Array, axis: Axis = None, where: Array = True, ddof: float = 0) -> Any:
     """How many elements of `x` a reduction along `axis` takes together, less `ddof`; never 0.
 
@@ -240,7 +247,7 @@ def ratio(a: Array, b: Array) -> Array:
     zero = b == 0
     if not np.any(zero):
         return a / b
-    return np.where(zero, 0, a) / np.where(zero, 1, b)
+    return np.where(zero, 0, a / np.where(zero, 1, b))
 
 
 @_observable
@@ -278,7 +285,7 @@ def weight(x: Array, z: Array) -> Array:
 
 
 @_observable
-def sinc_slope(x: Array, order: int = 1) -> Array:
+def sinc_slope(x: Array, *, order: int = 1) -> Array:
     """The derivative of `np.sinc` of the given order, also at 0.
 
     Away from 0 by the recurrence that follows from differentiating x sinc(x) = sin(pi x) / pi; near 0 by the
@@ -937,11 +944,12 @@ def cofactors(a: Array) -> Array:
     scale = np.prod(np.linalg.norm(a, axis=-1), axis=-1)  # Hadamard's bound
     if np.all(np.abs(determinant) > 1e-10 * scale):
         return np.swapaxes(np.linalg.inv(a), -1, -2) * np.expand_dims(determinant, (-2, -1))
-    u, s, vh, factor = _oriented_svd(a)
+    u, s, vh, factor = oriented_svd(a)
     return factor * (np.conj(u) * np.expand_dims(others(s, -1), -2)) @ np.conj(vh)
 
 
-def _oriented_svd(a: Array) -> tuple[Array, Array, Array, Array]:
+def oriented_svd(a: Array) -> tuple[Array, Array, Array, Array]:
+    """The singular value decomposition, and the product of the determinants of its bases."""
     u, s, vh = np.linalg.svd(a)
     return u, s, vh, np.expand_dims(np.linalg.det(u) * np.linalg.det(vh), (-2, -1))
 
@@ -975,14 +983,14 @@ def solve_lower(a: Array, b: Array, adjoint_: bool = False) -> Array:
     if type(a) is np.ndarray and a.ndim == 2 and a.dtype == b.dtype and "scipy.linalg" in sys.modules:
         solve: Any = sys.modules["scipy.linalg"].solve_triangular
         return solve(a, b, trans="C" if adjoint_ else "N", lower=True, check_finite=False)
-    return np.linalg.solve(adjoint(a) if adjoint_ else a, b)
+    return np.linalg.solve(adjoint(np.tril(a)) if adjoint_ else np.tril(a), b)
 
 
 @_observable
 def norm_slope(y: Array, x: Array, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """The derivative of `y = np.linalg.norm(x, ord, axis, keepdims)`: 0 where `y` is 0, ties share."""
     if not keepdims:
-        y = np.reshape(y, (1,) * np.ndim(x)) if axis is None else np.expand_dims(y, axis)
+        y = np.reshape(np.asarray(y, _real_dtype(x)), _kept_shape(x, axis))
     if ord is None or ord == "fro":
         return ratio(np.conj(x), y)
     if axis is None and np.ndim(x) == 2:
@@ -996,7 +1004,7 @@ def norm_slope(y: Array, x: Array, ord: Any = None, axis: Axis = None, keepdims:
 def vector_norm_slope(y: Array, x: Array, ord: Any = 2, axis: Axis = None, keepdims: bool = False) -> Array:
     """The derivative of `y = np.linalg.vector_norm(x, ord=ord, axis=axis)`: 0 where `y` is 0, ties share."""
     if not keepdims:
-        y = np.reshape(y, (1,) * np.ndim(x)) if axis is None else np.expand_dims(y, axis)
+        y = np.reshape(np.asarray(y, _real_dtype(x)), _kept_shape(x, axis))
     sign = np.conj(np.sign(x))
     size = np.abs(x)
     if ord in (math.inf, -math.inf):

@@ -1,0 +1,379 @@
+"""Rules for polynomials (NumPy manual, "Polynomials": the functions and `numpy.polynomial`)."""
+
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre, polynomial
+
+from srcgrad.runtime.rules.decompositions import eigvals, eigvals_forward
+from srcgrad.runtime.rules.inputs import generic, positive
+from srcgrad.runtime.rules.table import case, forward, reverse
+from srcgrad.runtime.support import unbroadcast
+
+P = generic(4)
+V = generic(3, seed=1)
+M = generic(2, 3)
+X = np.array([-1.2, -0.5, 0.1, 0.7, 1.3, 1.9])
+Y = generic(6, seed=2)
+
+
+# --- the functions, highest power first ---------------------------------------------------------------------
+
+
+@reverse(np.polyval, wrt=("p", "x"), at=[(P, 0.7), (P, V), (P, M), (V[:1], V)])
+def polyval(g, y, p, x):
+    return unbroadcast(powers_adjoint(g, x, np.size(p)), p), unbroadcast(g * np.polyval(np.polyder(p), x), x)
+
+
+def powers_adjoint(g, x, n):
+    """The cotangents of the coefficients, highest power first: sums of g x^k."""
+    return np.vander(np.ravel(x), n).T @ np.ravel(g)
+
+
+@forward(np.polyval)
+def polyval_forward(p_dot, x_dot, y, p, x):
+    of_p = np.polyval(p_dot, x) if np.ndim(p_dot) else 0 * y
+    return unbroadcast(of_p, y), unbroadcast(x_dot * np.polyval(np.polyder(p), x), y)
+
+
+@reverse(np.polyder, linear=True, at=[P, (P, 2), (P, 0), (V[:1], 1)])
+def polyder(g, y, p, m=1):
+    for step in range(m):
+        rank = np.arange(np.size(p) - m + step, 0, -1)
+        g = (
+            np.concatenate([g * rank, np.zeros(1, g.dtype)])
+            if rank.size == np.size(g)
+            else np.zeros(1, g.dtype)
+        )
+    return unbroadcast(np.concatenate([np.reshape(g, -1), np.zeros(np.size(p))])[: np.size(p)], p)
+
+
+@reverse(np.polyint, linear=True, at=[P, (P, 2), (P, 0)])
+def polyint(g, y, p, m=1):
+    for step in range(m):
+        g = g[:-1] / np.arange(np.size(p) + m - 1 - step, 0, -1)
+    return unbroadcast(g, p)
+
+
+@reverse(np.polyadd, wrt=("a1", "a2"), linear=True, at=[(P, V), (V, P), (P, P)])
+def polyadd(g, y, a1, a2):
+    return g[np.size(g) - np.size(a1) :], g[np.size(g) - np.size(a2) :]
+
+
+@reverse(np.polysub, wrt=("a1", "a2"), linear=True, at=[(P, V), (V, P)])
+def polysub(g, y, a1, a2):
+    return g[np.size(g) - np.size(a1) :], -g[np.size(g) - np.size(a2) :]
+
+
+@reverse(np.polymul, wrt=("a1", "a2"), at=[(P, V), (V, P)])
+def polymul(g, y, a1, a2):
+    return np.convolve(g, np.flip(a2), "valid"), np.convolve(g, np.flip(a1), "valid")
+
+
+@forward(np.polymul)
+def polymul_forward(a1_dot, a2_dot, y, a1, a2):
+    return np.convolve(a1_dot, a2), np.convolve(a1, a2_dot)
+
+
+@reverse(np.polydiv, wrt=("u", "v"), at=[(generic(7), V), (P, V)])
+def polydiv(g, y, u, v):
+    """From u = v q + r: the quotient solves a triangular system of the leading coefficients."""
+    q, n = y[0], np.size(y[0])
+    gr = np.concatenate([np.zeros(np.size(u) - np.size(g[1])), g[1]])
+    inner = np.linalg.solve(shifts(v, n).T, g[0] - np.convolve(gr, np.flip(v), "valid"))
+    head = np.concatenate([inner, np.zeros(np.size(u) - n)])
+    return unbroadcast(gr + head, u), unbroadcast(-np.convolve(gr + head, np.flip(q), "valid"), v)
+
+
+@forward(np.polydiv)
+def polydiv_forward(u_dot, v_dot, y, u, v):
+    def tangents(change):
+        q_dot = np.linalg.solve(shifts(v, n), change[:n])
+        r_dot = (change - np.convolve(q_dot, v))[np.size(u) - np.size(y[1]) :]
+        return unbroadcast(q_dot, y[0]), unbroadcast(r_dot, y[1])
+
+    n = np.size(y[0])
+    of_u = tangents(u_dot) if np.ndim(u_dot) else (0 * y[0], 0 * y[1])
+    return of_u, tangents(-np.convolve(y[0], v_dot)) if np.ndim(v_dot) else (0 * y[0], 0 * y[1])
+
+
+def shifts(v, n):
+    """The lower triangular n x n matrix that multiplies the leading coefficients by v."""
+    padded = np.concatenate([np.zeros(n - 1), v, np.zeros(n)])
+    return padded[np.arange(n)[:, None] - np.arange(n) + n - 1]
+
+
+@reverse(np.poly, at=[P, generic(3, 3)])
+def poly(g, y, seq_of_zeros):
+    if np.ndim(seq_of_zeros) == 2:
+        zeros = np.linalg.eigvals(seq_of_zeros)
+        return eigvals(zeros_adjoint(g, zeros), zeros, seq_of_zeros)
+    return unbroadcast(zeros_adjoint(g, seq_of_zeros), seq_of_zeros)
+
+
+def zeros_adjoint(g, zeros):
+    return np.stack([-np.sum(g[1:] * np.poly(np.delete(zeros, i))) for i in range(len(zeros))])
+
+
+@forward(np.poly)
+def poly_forward(seq_of_zeros_dot, y, seq_of_zeros):
+    zeros, moved = seq_of_zeros, seq_of_zeros_dot
+    if np.ndim(zeros) == 2:
+        zeros = np.linalg.eigvals(seq_of_zeros)
+        moved = eigvals_forward(seq_of_zeros_dot, zeros, seq_of_zeros)
+    slope = sum(-moved[i] * np.poly(np.delete(zeros, i)) for i in range(len(zeros)))
+    return unbroadcast(np.concatenate([np.zeros(1), slope]), y)
+
+
+@reverse(np.roots, at=[P, [1.0, -3.0, 2.5, 0.7, 0.1], [1.0, -3.0, 2.0, 0.0]])
+def roots(g, y, p):
+    """From p(root) = 0: a change of p moves the root by -dp(root) / p'(root)."""
+    scaled = -g / np.polyval(np.polyder(p), y)
+    return unbroadcast(np.vander(y, np.size(p)).T @ scaled, p)
+
+
+@forward(np.roots)
+def roots_forward(p_dot, y, p):
+    return unbroadcast(-np.polyval(p_dot, y) / np.polyval(np.polyder(p), y), y)
+
+
+@reverse(
+    np.polyfit,
+    wrt=("x", "y", "w"),
+    at=[
+        (X, Y, 2),
+        (X, Y, 0),
+        (X, np.stack([Y, Y * Y], 1), 1),
+        case(X, Y, 2, w=positive(6)),
+        (X[:3], Y[:3], 2),
+    ],
+)
+def polyfit(g, z, x, y, deg, *, w=None):
+    matrix = np.vander(x, deg + 1)
+    v_bar, y_bar, w_bar = fit_adjoint(g, z, matrix, y, w)
+    return vander(v_bar, matrix, x, deg + 1), y_bar, w_bar
+
+
+@forward(np.polyfit)
+def polyfit_forward(x_dot, y_dot, w_dot, z, x, y, deg, *, w=None):
+    matrix = np.vander(x, deg + 1)
+    moved = vander_forward(x_dot, matrix, x, deg + 1) if np.ndim(x_dot) else 0 * matrix
+    return fit_tangents(moved, y_dot, w_dot, z, matrix, y, w)
+
+
+def fit_adjoint(g, z, matrix, y, w):
+    """The cotangents of matrix, values and weights for the weighted least squares solution z."""
+    column = (lambda v: v) if np.ndim(y) > 1 else (lambda v: v[:, None])
+    weights = np.ones(len(y), matrix.dtype) if w is None else w
+    a = matrix * weights[:, None]
+    p = np.linalg.pinv(a)
+    r = column(y) * weights[:, None] - a @ column(z)
+    b_bar = p.T @ column(g)
+    a_bar = r @ (p @ b_bar).T - b_bar @ column(z).T
+    y_bar = np.reshape(b_bar * weights[:, None], np.shape(y))
+    w_bar = np.sum(a_bar * matrix, axis=1) + np.sum(b_bar * column(y), axis=1)
+    return a_bar * weights[:, None], unbroadcast(y_bar, y), None if w is None else unbroadcast(w_bar, w)
+
+
+def fit_tangents(matrix_dot, y_dot, w_dot, z, matrix, y, w):
+    column = (lambda v: v) if np.ndim(y) > 1 else (lambda v: v[:, None])
+    weights = np.ones(len(y), matrix.dtype) if w is None else w
+    a = matrix * weights[:, None]
+    p = np.linalg.pinv(a)
+    r = column(y) * weights[:, None] - a @ column(z)
+
+    def moved(a_dot, b_dot):
+        change = p @ (b_dot - a_dot @ column(z)) + p @ (p.T @ (a_dot.T @ r))
+        return unbroadcast(np.reshape(change, np.shape(z)), z)
+
+    of_y = column(y_dot) * weights[:, None] if np.ndim(y_dot) else 0 * r
+    if w is None or not np.ndim(w_dot):
+        of_w = None
+    else:
+        of_w = moved(matrix * w_dot[:, None], column(y) * w_dot[:, None])
+    return moved(matrix_dot * weights[:, None], 0 * r), moved(0 * a, of_y), of_w
+
+
+@reverse(np.vander, at=[V, (V, 5), case(V, 4, increasing=True), (V, 1)])
+def vander(g, y, x, N=None, increasing=False):
+    if increasing:
+        g, y = np.flip(g, -1), np.flip(y, -1)
+    return unbroadcast(np.sum(g[:, :-1] * np.arange(np.shape(y)[1] - 1, 0, -1) * y[:, 1:], axis=1), x)
+
+
+@forward(np.vander)
+def vander_forward(x_dot, y, x, N=None, increasing=False):
+    if increasing:
+        return np.flip(vander_forward(x_dot, np.flip(y, -1), x), -1)
+    return np.concatenate(
+        [x_dot[:, None] * np.arange(np.shape(y)[1] - 1, 0, -1) * y[:, 1:], np.zeros_like(y[:, :1])], axis=1
+    )[:, : np.shape(y)[1]]
+
+
+# --- series in numpy.polynomial, lowest degree first --------------------------------------------------------
+
+VALUES = [(0.7, P), (V, P), (M, P), (V, generic(4, 2)), case(V, generic(4, 3), tensor=False), (V, P[:1])]
+
+
+def series_adjoint(g, x, c, tensor, value, derivative, basis):
+    """The cotangents of a series: of x through its derivative, of c through the values of the basis."""
+    slope = value(x, derivative(c), tensor)
+    values = np.moveaxis(basis(np.asarray(x), len(c) - 1), -1, 0)
+    if tensor:
+        values = np.reshape(values, (len(c), *[1] * (np.ndim(c) - 1), *np.shape(x)))
+        c_bar = np.sum(g * values, axis=tuple(range(np.ndim(c), np.ndim(c) + np.ndim(x))))
+    else:
+        c_bar = g * values
+    return unbroadcast(g * slope, x), unbroadcast(c_bar, c)
+
+
+def series_tangents(x_dot, c_dot, y, x, c, tensor, value, derivative):
+    of_c = value(x, c_dot, tensor) if np.ndim(c_dot) else 0 * y
+    return x_dot * value(x, derivative(c), tensor), of_c
+
+
+def basis_slope(values, derivative):
+    """The derivatives of the basis, from its values: each is a combination of those of lower degree."""
+    n = values.shape[-1]
+    columns = [np.concatenate([derivative(row), np.zeros(n)])[:n] for row in np.eye(n)]
+    return values @ np.stack(columns, axis=-1).astype(values.dtype)
+
+
+@reverse(polynomial.polyval, wrt=("x", "c"), at=VALUES)
+def series_value(g, y, x, c, tensor=True):
+    return series_adjoint(g, x, c, tensor, polynomial.polyval, polynomial.polyder, polynomial.polyvander)
+
+
+@forward(polynomial.polyval)
+def series_value_forward(x_dot, c_dot, y, x, c, tensor=True):
+    return series_tangents(x_dot, c_dot, y, x, c, tensor, polynomial.polyval, polynomial.polyder)
+
+
+@reverse(polynomial.polyvander, at=[(V, 3), (0.7, 2), (M, 2), (V, 0)])
+def polyvander(g, y, x, deg):
+    return unbroadcast(np.sum(g * basis_slope(y, polynomial.polyder), axis=-1), x)
+
+
+@forward(polynomial.polyvander)
+def polyvander_forward(x_dot, y, x, deg):
+    return np.expand_dims(x_dot, -1) * basis_slope(y, polynomial.polyder)
+
+
+@reverse(chebyshev.chebval, wrt=("x", "c"), at=VALUES)
+def chebval(g, y, x, c, tensor=True):
+    return series_adjoint(g, x, c, tensor, chebyshev.chebval, chebyshev.chebder, chebyshev.chebvander)
+
+
+@forward(chebyshev.chebval)
+def chebval_forward(x_dot, c_dot, y, x, c, tensor=True):
+    return series_tangents(x_dot, c_dot, y, x, c, tensor, chebyshev.chebval, chebyshev.chebder)
+
+
+@reverse(chebyshev.chebvander, at=[(V, 3), (0.7, 2), (M, 2), (V, 0)])
+def chebvander(g, y, x, deg):
+    return unbroadcast(np.sum(g * basis_slope(y, chebyshev.chebder), axis=-1), x)
+
+
+@forward(chebyshev.chebvander)
+def chebvander_forward(x_dot, y, x, deg):
+    return np.expand_dims(x_dot, -1) * basis_slope(y, chebyshev.chebder)
+
+
+@reverse(legendre.legval, wrt=("x", "c"), at=VALUES)
+def legval(g, y, x, c, tensor=True):
+    return series_adjoint(g, x, c, tensor, legendre.legval, legendre.legder, legendre.legvander)
+
+
+@forward(legendre.legval)
+def legval_forward(x_dot, c_dot, y, x, c, tensor=True):
+    return series_tangents(x_dot, c_dot, y, x, c, tensor, legendre.legval, legendre.legder)
+
+
+@reverse(legendre.legvander, at=[(V, 3), (0.7, 2), (M, 2), (V, 0)])
+def legvander(g, y, x, deg):
+    return unbroadcast(np.sum(g * basis_slope(y, legendre.legder), axis=-1), x)
+
+
+@forward(legendre.legvander)
+def legvander_forward(x_dot, y, x, deg):
+    return np.expand_dims(x_dot, -1) * basis_slope(y, legendre.legder)
+
+
+@reverse(hermite.hermval, wrt=("x", "c"), at=VALUES)
+def hermval(g, y, x, c, tensor=True):
+    return series_adjoint(g, x, c, tensor, hermite.hermval, hermite.hermder, hermite.hermvander)
+
+
+@forward(hermite.hermval)
+def hermval_forward(x_dot, c_dot, y, x, c, tensor=True):
+    return series_tangents(x_dot, c_dot, y, x, c, tensor, hermite.hermval, hermite.hermder)
+
+
+@reverse(hermite.hermvander, at=[(V, 3), (0.7, 2), (M, 2), (V, 0)])
+def hermvander(g, y, x, deg):
+    return unbroadcast(np.sum(g * basis_slope(y, hermite.hermder), axis=-1), x)
+
+
+@forward(hermite.hermvander)
+def hermvander_forward(x_dot, y, x, deg):
+    return np.expand_dims(x_dot, -1) * basis_slope(y, hermite.hermder)
+
+
+@reverse(hermite_e.hermeval, wrt=("x", "c"), at=VALUES)
+def hermeval(g, y, x, c, tensor=True):
+    return series_adjoint(g, x, c, tensor, hermite_e.hermeval, hermite_e.hermeder, hermite_e.hermevander)
+
+
+@forward(hermite_e.hermeval)
+def hermeval_forward(x_dot, c_dot, y, x, c, tensor=True):
+    return series_tangents(x_dot, c_dot, y, x, c, tensor, hermite_e.hermeval, hermite_e.hermeder)
+
+
+@reverse(hermite_e.hermevander, at=[(V, 3), (0.7, 2), (M, 2), (V, 0)])
+def hermevander(g, y, x, deg):
+    return unbroadcast(np.sum(g * basis_slope(y, hermite_e.hermeder), axis=-1), x)
+
+
+@forward(hermite_e.hermevander)
+def hermevander_forward(x_dot, y, x, deg):
+    return np.expand_dims(x_dot, -1) * basis_slope(y, hermite_e.hermeder)
+
+
+@reverse(laguerre.lagval, wrt=("x", "c"), at=VALUES)
+def lagval(g, y, x, c, tensor=True):
+    return series_adjoint(g, x, c, tensor, laguerre.lagval, laguerre.lagder, laguerre.lagvander)
+
+
+@forward(laguerre.lagval)
+def lagval_forward(x_dot, c_dot, y, x, c, tensor=True):
+    return series_tangents(x_dot, c_dot, y, x, c, tensor, laguerre.lagval, laguerre.lagder)
+
+
+@reverse(laguerre.lagvander, at=[(V, 3), (0.7, 2), (M, 2), (V, 0)])
+def lagvander(g, y, x, deg):
+    return unbroadcast(np.sum(g * basis_slope(y, laguerre.lagder), axis=-1), x)
+
+
+@forward(laguerre.lagvander)
+def lagvander_forward(x_dot, y, x, deg):
+    return np.expand_dims(x_dot, -1) * basis_slope(y, laguerre.lagder)
+
+
+@reverse(
+    polynomial.polyfit,
+    wrt=("x", "y", "w"),
+    at=[(X, Y, 2), case(X, Y, 1, w=positive(6)), (X, np.stack([Y, Y * Y], 1), 1)],
+)
+def polynomial_fit(g, z, x, y, deg, *, w=None):
+    matrix = polynomial.polyvander(x, deg)
+    v_bar, y_bar, w_bar = fit_adjoint(g, z, matrix, y, w)
+    return polyvander(v_bar, matrix, x, deg), y_bar, w_bar
+
+
+@forward(polynomial.polyfit)
+def polynomial_fit_forward(x_dot, y_dot, w_dot, z, x, y, deg, *, w=None):
+    matrix = polynomial.polyvander(x, deg)
+    moved = polyvander_forward(x_dot, matrix, x, deg) if np.ndim(x_dot) else 0 * matrix
+    return fit_tangents(moved, y_dot, w_dot, z, matrix, y, w)
