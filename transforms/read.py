@@ -347,7 +347,7 @@ def _compiled(
     flags = (code.co_flags & _FUTURE) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
         for number, node in enumerate(beginnings):
-            node.lineno = node.end_lineno = _MARK + number
+            node.lineno, node.end_lineno = _MARK + number, 2 * _MARK
         if "@pytest_ar" in code.co_names:
             module = _asserting(module)
         with _quiet():
