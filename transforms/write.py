@@ -58,9 +58,14 @@ _STRENGTHS = {
 
 
 def unparse(tree: gast.AST | list[gast.stmt]) -> str:
-    """The source of a module, a statement, a list of statements or an expression, without a final newline."""
+    """The source of a module, a statement, a list of statements or an expression, without a final newline.
+
+    An expression is one line, however long.
+    """
     printer = _Printer()
     printer.dispatch(tree)
+    if isinstance(tree, gast.expr):
+        return "".join(printer.parts)
     printer.end_line()
     return "\n".join(printer.lines)
 
@@ -68,16 +73,10 @@ def unparse(tree: gast.AST | list[gast.stmt]) -> str:
 _COMMA = breaking(", ", COMMA)
 _FOR, _ASYNC_FOR, _IF, _ELSE = (breaking(f" {word} ", TEST) for word in ("for", "async for", "if", "else"))
 _PAREN, _SQUARE, _CURLY, _INDEX = (
-    opening("(", True),
-    opening("[", True),
-    opening("{", True),
-    opening("[", False),
+    opening(*pair) for pair in [("(", True), ("[", True), ("{", True), ("[", False)]
 )
 _END_PAREN, _END_SQUARE, _END_CURLY = Closing(")"), Closing("]"), Closing("}")
-_UNSEEN, _END_UNSEEN = (
-    opening("", True),
-    Closing(""),
-)  # parentheses that are printed only around a broken line
+_UNSEEN, _END_UNSEEN = opening("", True), Closing("")  # parentheses for a broken line only
 _OPERATORS = {
     name: breaking(f" {symbol} ", COMPARE if name in astunparse.Unparser.cmpops else _STRENGTHS[name])
     for name, symbol in {
