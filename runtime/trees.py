@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime.errors import ArgumentError, ResultError, UnsupportedSyntax
+from srcgrad.runtime.support import unbroadcast
 
 NUMBERS = (float, int, np.number, complex)
 
@@ -281,3 +282,33 @@ def check_argument(x: Any, name: str) -> None:
 def new_object(cls: type) -> Any:
     """An instance of `cls` without attributes."""
     return cls.__new__(cls)
+
+
+def part(g: Any, of: Any) -> Any:
+    """The cotangent `g` of a sum, as the cotangent of its summand `of`: what `of` lacks is left out, numbers are unbroadcast."""
+    if is_zero(of) and not isinstance(g, (int, float, np.floating)):
+        return 0.0
+    if isinstance(of, (list, tuple)):
+        return [0.0] * len(of) if is_zero(g) else [part(x, y) for x, y in zip(g, of, strict=True)]
+    if isinstance(of, dict):
+        return {k: part(0.0 if is_zero(g) else g.get(k, 0.0), v) for k, v in of.items()}
+    if isinstance(g, (list, dict)):
+        return sum(np.sum(part(x, of)) for x in (g.values() if isinstance(g, dict) else g))
+    return unbroadcast(g, of)
+
+
+def placed(g: Any, like_: Any, index: Any) -> Any:
+    """A cotangent in the structure of `like_`, zero but for `g` at `index`."""
+    made = zeros_like(like_)
+    add_item(made, index, g)
+    return made
+
+
+def with_attribute(like_: Any, x: Any, name: str, g: Any) -> Any:
+    """A cotangent in the structure of `like_`, zero but for the attribute `name`."""
+    if is_zero(like_):
+        return 0.0
+    made = copy(like_)
+    made = {k: 0.0 for k in made} if isinstance(made, dict) else [0.0 for _ in made]
+    add_attribute(made, x, name, g)
+    return made

@@ -86,7 +86,15 @@ class Lazy:
     @property
     def leading(self) -> tuple[Any, ...]:
         """Arguments that the plain function takes before those of the caller: `self`."""
+        if isinstance(self.primal, Lazy):
+            return ()
         return plain_function(self.primal)[1]
+
+    def plain_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> types.FunctionType:
+        """The Python function to differentiate for these arguments; of another transform, what it emitted for them."""
+        if isinstance(self.primal, Lazy):
+            return self.primal.__srcgrad_call__(args, kwargs)  # type: ignore[attr-defined, no-any-return]
+        return self.plain
 
     def __repr__(self) -> str:
         return f"<srcgrad {type(self).__name__.lower()} of {getattr(self, '__qualname__', self.primal)!r}>"
@@ -142,6 +150,8 @@ class Gradient(Lazy):
 
     @functools.cached_property
     def _parameters(self) -> inspect.Signature:
+        if isinstance(self.primal, Lazy):
+            return inspect.signature(self.primal)
         return inspect.signature(self.plain)
 
     def _wanted(self, leading: int, args: tuple[Any, ...]) -> tuple[str, ...]:

@@ -241,6 +241,8 @@ class Aliases:
         live = self.live.get(id(s), set())
         for t in sorted(r.get(n, ())):
             other = t.rstrip("*")
+            if other == getattr(s, "returned_to", None):
+                continue  # an element that is updated and put back at once
             outside = other not in self.facts
             if other != n and (other in live or outside) and ({n, other} & self.active):
                 what = f"`{n}` is written in place here while `{other}` may share its memory"

@@ -21,7 +21,7 @@ def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: in
     """The emitted gradient for arguments of the kinds of `args` and `kwargs`."""
     from srcgrad.gradient import Compiled
 
-    function = df.plain
+    function = df.plain_for(args[leading:] if leading else args, kwargs)
     signature = df._parameters
     try:
         bound = signature.bind(*args, **kwargs)
@@ -53,8 +53,8 @@ def generic_gradient(df: Any, leading: int) -> Any:
     from srcgrad.gradient import Compiled
 
     wanted = df._wanted(leading, ())
-    given = annotated_facts(df.plain)
-    return Compiled(*_emit(df, df.plain, given, wanted, set()))
+    function = df.plain if not hasattr(df.primal, "_generic") else df.primal._generic().function
+    return Compiled(*_emit(df, function, annotated_facts(function), wanted, set()))
 
 
 def _emit(df: Any, function: types.FunctionType, given: Any, wanted: Any, floating: set[str]) -> Any:

@@ -26,6 +26,8 @@ import numpy as np
 
 from srcgrad.runtime import dispatch, trees
 from srcgrad.runtime.errors import ArgumentError, NoRule, UnsupportedSyntax
+import srcgrad.runtime.rules.emitted
+import srcgrad.runtime.rules.kinds
 from srcgrad.runtime.rules import table
 from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms import resolve
@@ -104,7 +106,9 @@ class Callee:
 
     @property
     def name(self) -> str:
-        return self.function.__name__ if self.definition is None else str(self.definition.name)
+        if self.definition is not None:
+            return str(self.definition.name)
+        return "lambda_" if self.function.__name__ == "<lambda>" else self.function.__name__
 
 
 class Unit:

@@ -226,6 +226,8 @@ class Interpreter:
 
     def stmt_Assign(self, s: Any) -> None:
         fact = self.expr(s.value)
+        if getattr(s, "predefined", False):
+            fact = BOTTOM  # a placeholder that is never read
         for to in s.targets:
             self.store(to, fact)
 
@@ -334,6 +336,8 @@ class Interpreter:
     def expr_Name(self, e: Any) -> Fact:
         if e.id in self.env:
             return self.env[e.id]
+        if e.id in self.scope.local and e.id not in self.scope.imports:
+            return BOTTOM  # not bound yet on any path that was seen
         found = self.scope.name(e.id)
         return UNKNOWN if found is MISSING else of_global(found)
 
@@ -527,7 +531,9 @@ class Interpreter:
             return self.reduction(rule, args, keywords, real)
         if rule.shape == "matmul" and len(args) == 2:
             return _matmul(*args)
-        return UNKNOWN
+        if rule.shape is None or not args:
+            return UNKNOWN
+        return tagged(rule.shape, args, keywords, real)
 
     def reduction(self, rule: table.Rule, args: list[Fact], keywords: dict[str | None, Fact], real: bool) -> Fact:
         names = [p.name for p in rule.parameters]
@@ -546,6 +552,70 @@ class Interpreter:
             return Fact("array", tuple(1 if i in axes else d for i, d in enumerate(x.shape)), real)
         shape = tuple(d for i, d in enumerate(x.shape) if i not in axes)
         return Fact("array", shape, real) if shape else Fact("scalar", real=real)
+
+
+def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: bool) -> Fact:
+    """The fact of a result by its rule's shape tag; see `srcgrad.runtime.rules.kinds`."""
+    first = args[0]
+    if tag == "filled":
+        shape = _shape_from(first)
+        real = "dtype" not in keywords and all(a.kind in ("scalar", "tuple") for a in args)
+        return NUMERIC if shape is None else Fact("array", shape, real) if shape else SCALAR
+    if tag == "second" and len(args) > 1:
+        return replace(args[1], const=MISSING) if args[1].kind in ("scalar", "array", "numeric") else UNKNOWN
+    if tag == "nested":
+        return _nested(first, real)
+    if tag == "transpose" and first.shape is not None and len(args) == 1 and not keywords:
+        return replace(first, shape=first.shape[::-1], const=MISSING)
+    if tag == "transpose" and first.shape is not None:
+        return Fact("array", (None,) * len(first.shape), real)
+    if tag == "reshape" and first.kind in ("array", "numeric", "scalar"):
+        wanted = args[1] if len(args) == 2 else Fact("tuple", items=tuple(args[1:]))
+        shape = _shape_from(wanted)
+        return Fact("numeric", real=first.real) if not shape else Fact("array", shape, first.real)
+    if tag == "vector":
+        return Fact("array", (None,), real and "dtype" not in keywords)
+    if tag in ("matrix", "outer"):
+        return Fact("array", (None, None), real and "dtype" not in keywords)
+    if tag in ("join", "stack") and first.kind in ("list", "tuple"):
+        inner = element(first)
+        if inner.shape is not None and "axis" in keywords or inner.shape is not None and len(args) <= 2:
+            return Fact("array", (None,) * (len(inner.shape) + (tag == "stack")), inner.real)
+        return Fact("numeric", real=inner.real)
+    if tag == "einsum" and first.known and isinstance(first.const, str) and "->" in first.const:
+        output = first.const.partition("->")[2].strip()
+        if "..." not in output:
+            rest = all(a.real for a in args[1:])
+            return Fact("array", (None,) * len(output), rest) if output else Fact("scalar", real=rest)
+    if tag == "det" and first.shape is not None:
+        return Fact("array", first.shape[:-2], first.real) if len(first.shape) > 2 else Fact("scalar", real=first.real)
+    if tag == "cumulative" and (first.rank == 1 or len(args) > 1 or "axis" in keywords):
+        return replace(first, const=MISSING)
+    if tag == "cumulative":
+        return Fact("array", (None,), first.real)
+    return NUMERIC if first.kind in ("scalar", "array", "numeric") else UNKNOWN
+
+
+def _shape_from(fact: Fact) -> Shape:
+    """The shape that a value means as the `shape` argument of a constructor."""
+    if fact.kind == "scalar":
+        return (fact.const if fact.known and isinstance(fact.const, int) and fact.const >= 0 else None,)
+    if fact.kind == "tuple" and fact.items is not None and all(f.kind == "scalar" for f in fact.items):
+        return tuple(f.const if f.known and isinstance(f.const, int) and f.const >= 0 else None for f in fact.items)
+    return None
+
+
+def _nested(fact: Fact, real: bool) -> Fact:
+    if fact.kind == "scalar":
+        return Fact("array", (), fact.real)
+    if fact.kind in ("array", "numeric"):
+        return replace(fact, const=MISSING)
+    if fact.kind in ("list", "tuple") and fact.items is not None:
+        inner = _nested(element(fact), True)
+        length = len(fact.items) if fact.kind == "tuple" else None
+        if inner.shape is not None:
+            return Fact("array", (length, *inner.shape), inner.real)
+    return NUMERIC
 
 
 def _join_env(a: dict[str, Fact], b: dict[str, Fact]) -> dict[str, Fact]:

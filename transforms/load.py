@@ -8,12 +8,15 @@ tracebacks and `inspect.getsource`.
 from __future__ import annotations
 
 import ast
+import copy
 import hashlib
 import linecache
 import types
 import weakref
 from collections.abc import Iterator
 from typing import Any
+
+from srcgrad.transforms.read import known_source
 
 LINES: dict[str, tuple[str, dict[int, int]]] = {}
 """For each emitted file: the user's file, and which of its lines each emitted line comes from."""
@@ -36,9 +39,10 @@ def load(
     tree = ast.parse(text, filename)
     definition = tree.body[0]
     assert isinstance(definition, ast.FunctionDef)
+    shown, definition = definition, copy.copy(definition)
+    definition.args = copy.copy(definition.args)
     definition.args.defaults = []
     definition.args.kw_defaults = [None] * len(definition.args.kwonlyargs)
-    definition.decorator_list = []
     user = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     available = {**user, **cells}
     names: list[ast.expr] = [ast.Name(n, ast.Store()) for n in available]
@@ -55,7 +59,9 @@ def load(
     made = types.FunctionType(code, function.__globals__, name, defaults[0], closure)
     made.__kwdefaults__ = defaults[1]
     made.__module__ = function.__module__
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    lines = text.splitlines(True)
+    linecache.cache[filename] = (len(text), None, lines, filename)
+    known_source(code, shown, filename, lines)
     if origins is not None:
         LINES[filename] = origins
     weakref.finalize(made, _forget, filename)

@@ -123,11 +123,13 @@ class _Flatten:
         read.ctx = gast.Load()
         old = self.temporary(read, s, out, "old", tainted=self.taint.expr(read) or self.taint.expr(value))
         element = _element_kind(owner)
-        if owner.kind == "array" or element == "scalar":
+        if owner.kind in ("array", "numeric") or element == "scalar":
             new = self.temporary(gast.BinOp(old, s.op, value), s, out, "new", tainted=True)
             out.append(assign(place, new, s))
         else:
-            out.append(at(gast.AugAssign(gast.Name(old.id, gast.Store(), None, None), s.op, value), s))
+            made = at(gast.AugAssign(gast.Name(old.id, gast.Store(), None, None), s.op, value), s)
+            made.returned_to = getattr(place.value, "id", None)
+            out.append(made)
             out.append(assign(place, name(old.id), s))
 
     def stmt_Expr(self, s: Any, out: Block) -> None:
@@ -735,7 +737,7 @@ class _Rename:
         if variable not in self.given:
             self.given.add(variable)
             return variable
-        made = self.names.fresh(variable)
+        made = self.names.version(variable)
         if variable in self.taint.names:
             self.taint.names.add(made)
         return made
@@ -830,6 +832,10 @@ class _Rename:
             head = self.new(v)
             if v in env:
                 out.append(assign(head, name(env[v]), s))
+            elif v in around:
+                start = assign(head, constant(None), s)
+                start.predefined = True
+                out.append(start)
             heads[v] = head
             env[v] = head
         inner = dict(env)

@@ -115,6 +115,12 @@ def _remember(code: types.CodeType, found: _Found) -> None:
     weakref.finalize(code, _found.pop, id(code), None).atexit = False
 
 
+def known_source(code: types.CodeType, node: ast.AST, filename: str, lines: list[str]) -> None:
+    """Notes the definition that emitted code was compiled from, so that `read` need not look for it."""
+    with _lock:
+        _remember(code, _Found(node, filename, lines))
+
+
 def _plain(function: Any) -> types.FunctionType:
     if isinstance(function, (types.MethodType, staticmethod, classmethod)):
         function = function.__func__

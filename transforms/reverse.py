@@ -153,8 +153,8 @@ class Reverse:
                 common += 1
             paths[n] = path[:common]
 
-        def visit(block: Block, path: tuple[int, ...]) -> None:
-            path = (*path, id(block))
+        def visit(block: Block, path: tuple[int, ...], own: int = 0) -> None:
+            path = (*path, own or id(block))
             for s in block:
                 for n in dataflow.head_reads(s):
                     meet(n, path)
@@ -167,7 +167,9 @@ class Reverse:
                     for n in live:
                         meet(n, path)
                 for inner in dataflow.blocks(s):
-                    visit(inner, path)
+                    # The `else` of a `try` goes on where its body ended.
+                    follows = isinstance(s, gast.Try) and s.handlers and inner is s.orelse
+                    visit(inner, path, id(s.body) if follows else 0)
 
         body = self.tree.body
         for p in dataflow.parameters(self.tree):
@@ -645,10 +647,9 @@ class Reverse:
         self.know(which, facts_module.REAL)
         bodies = [s.body + s.orelse, *(h.body for h in s.handlers)]
         whole: Block = s.body + s.orelse
-        for inner in (s.body, s.orelse):
-            for n, h in self.home.items():
-                if h == id(inner):
-                    self.home[n] = id(whole)
+        for n, h in self.home.items():
+            if h == id(s.body):
+                self.home[n] = id(whole)
         bodies[0] = whole
 
         def build(codes: list[Block]) -> Block:

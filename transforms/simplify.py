@@ -19,7 +19,7 @@ import gast
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.facts import UNKNOWN
 from srcgrad.transforms.tree import dataflow
-from srcgrad.transforms.tree.build import Substitute, assign, clone, name
+from srcgrad.transforms.tree.build import Recompute, Substitute, assign, clone, is_number, name
 
 Block = list[Any]
 PURE_BUILTINS = {len, range, reversed, bool, slice, int, float, abs, min, max, sum, list, tuple, dict, enumerate, zip, round}
@@ -44,13 +44,35 @@ class Simplify:
         self.temporaries, self.family, self.lookup, self.pinned = temporaries, family, lookup, pinned
 
     def run(self) -> None:
+        _drop_self_copies(self.body)
         self.dead()
+        while self.constants():
+            pass
         self.coalesce()
         self.dead()
         self.loops(self.body)
         self.fold()
         self.dead()
         self.updates()
+
+    # Constants -----------------------------------------------------------------------------------------------------------
+
+    def constants(self) -> bool:
+        """Puts numbers in the place of temporaries that are bound once, to a number."""
+        bindings = binding_counts(self.body)
+        augmented = {s.target.id for s in _all(self.body) if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name)}
+        found = {}
+        for s in _all(self.body):
+            if isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Name) and is_number(s.value):
+                n = s.targets[0].id
+                if bindings[n] == 1 and n in self.temporaries and n not in self.pinned and n not in augmented:
+                    found[n] = s.value
+        sub = Recompute(found)
+        self.body[:] = [sub.visit(s) for s in self.body if not (isinstance(s, gast.Assign) and _bound_in(s, found))]
+        for s in _all(self.body):
+            for inner in dataflow.blocks(s):
+                inner[:] = [x for x in inner if not _bound_in(x, found)] or [gast.Pass()]
+        return bool(found)
 
     # Copies --------------------------------------------------------------------------------------------------------------
 
@@ -118,11 +140,14 @@ class Simplify:
     # Dead statements -------------------------------------------------------------------------------------------------------
 
     def dead(self) -> None:
+        self.read = {n for s in _all(self.body) if not hasattr(s, "records") for n in dataflow.head_reads(s)}
         self.body[:] = self._dead(self.body, set())[0]
 
     def _dead(self, body: Block, live: set[str]) -> tuple[Block, set[str]]:
         out: Block = []
         for s in reversed(body):
+            if isinstance(s, gast.Pass):
+                continue
             if isinstance(s, gast.If):
                 stops = any(isinstance(b, gast.Break) for b in s.body)
                 then, live_then = self._dead(s.body, set(live))
@@ -165,10 +190,12 @@ class Simplify:
                 if s.name not in live and not s.decorator_list:
                     continue
                 live = (live - {s.name}) | dataflow.head_reads(s)
-            elif isinstance(s, gast.Expr) and getattr(s, "records", None) and s.records not in live:
+            elif isinstance(s, gast.Expr) and getattr(s, "records", None) and s.records not in self.read:
                 continue
             elif isinstance(s, gast.Return):
                 live = dataflow.head_reads(s)
+            elif isinstance(s, (gast.Match, gast.Raise)):
+                live = live | dataflow.head_reads(s)
             else:
                 live = (live - dataflow.head_binds(s)) | dataflow.head_reads(s)
             out.append(s)
@@ -411,6 +438,10 @@ def _all(body: Block) -> Any:
         yield s
         for inner in dataflow.blocks(s):
             yield from _all(inner)
+
+
+def _bound_in(s: Any, names: Any) -> bool:
+    return isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Name) and s.targets[0].id in names
 
 
 def _copies(body: Block) -> Any:

@@ -117,6 +117,17 @@ class Substitute(gast.NodeTransformer):
         return node
 
 
+class Recompute(Substitute):
+    """Like `Substitute`; products and sums into which something was put are simplified."""
+
+    def visit_BinOp(self, node: gast.BinOp) -> gast.expr:
+        put_in = any(isinstance(e, gast.Name) and e.id in self.by for e in (node.left, node.right))
+        self.generic_visit(node)
+        if put_in and isinstance(node.op, gast.Mult) and (is_number(node.left) or is_number(node.right)):
+            return multiply(node.left, node.right)
+        return node
+
+
 # Algebra -------------------------------------------------------------------------------------------------------------
 
 
@@ -177,6 +188,8 @@ def multiply(a: gast.expr, b: gast.expr) -> gast.expr:
         return negative(a)
     minus_a, a = _sign(a)
     minus_b, b = _sign(b)
+    if is_number(a) and is_number(b):
+        return constant(-a.value * b.value if minus_a != minus_b else a.value * b.value)
     if isinstance(b, gast.BinOp) and isinstance(b.op, gast.Mult):
         product = gast.BinOp(multiply(a, b.left), gast.Mult(), b.right)
     elif isinstance(b, gast.BinOp) and isinstance(b.op, gast.Div):

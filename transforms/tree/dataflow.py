@@ -186,7 +186,7 @@ def _live(block: list[Any], live: set[str], record: Live, exit_: set[str] | None
             live = set(exit_ or ())
         elif isinstance(stmt, gast.Return):
             live = head_reads(stmt)
-        elif isinstance(stmt, gast.Raise):
+        elif isinstance(stmt, (gast.Raise, gast.Match)):  # a match may bind nothing
             live = live | head_reads(stmt)
         else:
             live = (live - head_binds(stmt)) | head_reads(stmt)
@@ -218,6 +218,8 @@ def definitely_bound(block: Iterable[gast.stmt]) -> set[str]:
             found |= definitely_bound(stmt.finalbody)
             if not stmt.handlers:
                 found |= definitely_bound(stmt.body)
+        elif isinstance(stmt, gast.Match):
+            pass
         elif isinstance(stmt, gast.Delete):
             found -= {n.id for t in stmt.targets for n in gast.walk(t) if isinstance(n, gast.Name)}
         else:

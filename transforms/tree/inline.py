@@ -177,7 +177,8 @@ class Inliner:
         if function is support.expand:
             args = [self.put_in(clone(a), binding, rule, bound) for a in e.args]
             whole = len(args) == 2 or (_is(args[2], None) and (len(args) < 4 or _is(args[3], False)))
-            if whole and self.fact_of(args[0]).kind == "scalar":
+            spread = self.fact_of(args[1]).kind in ("array", "scalar")
+            if whole and spread and self.fact_of(args[0]).kind == "scalar":
                 return args[0]  # a scalar cotangent broadcasts by itself
         if function is support.count and len(e.args) == 1 and _parameter(e.args[0], binding):
             fact = self.fact_of(binding[e.args[0].id])

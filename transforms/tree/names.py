@@ -22,6 +22,10 @@ class Names:
         self._reserved = set(self.used)
         self._next: dict[str, int] = {}
 
+    def version(self, base: str) -> str:
+        """A name for a further value of the variable `base`: `base_2`, `base_3`, ..."""
+        return self._numbered(base)
+
     def fresh(self, base: str) -> str:
         if base not in self.used and not keyword.iskeyword(base) and not hasattr(builtins, base):
             self.used.add(base)
@@ -31,6 +35,9 @@ class Names:
             if plain not in self.used:
                 self.used.add(plain)
                 return plain
+        return self._numbered(base)
+
+    def _numbered(self, base: str) -> str:
         number = self._next.get(base, 2)
         while f"{base}_{number}" in self.used:
             number += 1

@@ -1,0 +1,111 @@
+"""Rules for what emitted derivatives call: so that they can be differentiated again."""
+
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
+from __future__ import annotations
+
+import numpy as np
+
+from srcgrad.runtime import dispatch, trees
+from srcgrad.runtime.rules.table import case, forward, nondifferentiable, reverse
+from srcgrad.runtime.support import unbroadcast
+
+nondifferentiable(trees.zeros_like, trees.check_scalar, trees.clear_item, dispatch.plan_of, trees.new_object)
+
+
+@reverse(trees.snapshot, linear=True, at=[1.5, [1.0, 2.0]])
+def snapshot(g, y, x):
+    return g
+
+
+@reverse(trees.copy, linear=True, at=[1.5, [1.0, 2.0]])
+def copy(g, y, g_):
+    return g
+
+
+@reverse(trees.sequence, linear=True, alias="maybe", at=[[1.0, 2.0]])
+def sequence(g, y, x):
+    return trees.match(g, x)
+
+
+@reverse(trees.add, wrt=("a", "b"), at=[(1.5, 2.5), ([1.0, 2.0], [0.5, 0.5])])
+def add(g, y, a, b):
+    return trees.part(g, a), trees.part(g, b)
+
+
+@forward(trees.add)
+def add_forward(a_dot, b_dot, y, a, b):
+    return a_dot, b_dot
+
+
+@reverse(trees.match, wrt="g", alias="maybe", at=[(np.array([1.0, 2.0]), np.array([3.0, 4.0]))])
+def match(g, y, g_, x):
+    return trees.part(g, g_)
+
+
+@forward(trees.match)
+def match_forward(g_dot, y, g, x):
+    return trees.match(g_dot, x)
+
+
+@reverse(trees.like, wrt="g", at=[(1.5, 2.0), ([1.0, 2.0], np.array([3.0, 4.0])), (1.5, np.array([1.0, 2.0]))])
+def like(g, y, g_, x):
+    return trees.part(g, g_)
+
+
+@forward(trees.like)
+def like_forward(g_dot, y, g, x):
+    return trees.like(g_dot, x)
+
+
+@reverse(trees.overwritten, wrt="g", at=[case(np.array([1.0, 2.0, 3.0]), slice(0, 2))])
+def overwritten(g, y, g_, index):
+    return trees.placed(g, g_, index)
+
+
+@forward(trees.overwritten)
+def overwritten_forward(g_dot, y, g, index):
+    return trees.overwritten(g_dot, index)
+
+
+@reverse(trees.part, wrt="g", at=[(1.5, 2.0), (np.array([1.0, 2.0]), 1.0)])
+def part(g, y, g_, of):
+    return trees.part(g, g_)
+
+
+@forward(trees.part)
+def part_forward(g_dot, y, g, of):
+    return trees.part(g_dot, of)
+
+
+@reverse(trees.get_attribute, wrt="g", at=[])
+def get_attribute(g, y, g_, x, name):
+    return trees.with_attribute(g_, x, name, g)
+
+
+@forward(trees.get_attribute)
+def get_attribute_forward(g_dot, y, g, x, name):
+    return trees.get_attribute(g_dot, x, name)
+
+
+@reverse(trees.unrepeat_list, wrt="g", at=[])
+def unrepeat_list(g, y, g_, xs):
+    return trees.zeros_like(xs) if trees.is_zero(g) else g * (len(g_) // max(1, len(xs)))
+
+
+@forward(trees.unrepeat_list)
+def unrepeat_list_forward(g_dot, y, g, xs):
+    return trees.unrepeat_list(g_dot, xs)
+
+
+@reverse(trees.sort_array, at=[[3.0, 1.0, 2.0]])
+def sort_array(g, y, x, axis=-1, kind=None):
+    return np.take_along_axis(g, np.argsort(np.argsort(x, axis=axis, kind="stable"), axis=axis), axis=axis)
+
+
+@forward(trees.sort_array)
+def sort_array_forward(x_dot, y, x, axis=-1, kind=None):
+    return np.take_along_axis(x_dot, np.argsort(x, axis=axis, kind="stable"), axis=axis)
+
+
+__all__ = ["unbroadcast"]
