@@ -1043,6 +1043,32 @@ def digamma(x: float) -> Any:
     return polygamma(0, x)
 
 
+@_observable
+def bessel_i(n: int, x: Array) -> Array:
+    """The modified Bessel function I_n (Abramowitz & Stegun, 9.6.10), for whole n and moderate or large `x`.
+
+    >>> bool(np.isclose(bessel_i(1, 2.0), 1.5906368546373291))
+    True
+    """
+    x = np.asarray(x) + 0.0
+    sign = np.where(x < 0, (-1.0) ** n, 1.0).astype(x.dtype)
+    size = np.abs(x)
+    near = np.where(size < 30, size, 1)
+    term = (near / 2) ** abs(n) / math.factorial(abs(n))
+    series = term
+    for k in range(1, 60):
+        term = term * (near / 2) ** 2 / (k * (k + abs(n)))
+        series = series + term
+    far = np.where(size < 30, 30, size)
+    term = 0 * far + 1  # the asymptotic series, 9.7.1
+    asymptotic = term
+    for k in range(1, 14):
+        term = -term * (4 * n * n - (2 * k - 1) ** 2) / (8 * k * far)
+        asymptotic = asymptotic + term
+    asymptotic = asymptotic * np.exp(far) / np.sqrt(2 * math.pi * far)
+    return (sign * np.where(size < 30, series, asymptotic))[()]
+
+
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from srcgrad.runtime.rules.inputs import generic
+from srcgrad.runtime.rules.inputs import generic, positive
 from srcgrad.runtime.rules.table import case, forward, nondifferentiable, reverse
-from srcgrad.runtime.support import carried, like_nested, linspace_part, unbroadcast
+from srcgrad.runtime.support import bessel_i, carried, like_nested, linspace_part, unbroadcast
 
 X = generic(3)
 M = generic(2, 3)
@@ -126,6 +126,89 @@ def linspace_forward(start_dot, stop_dot, y, start, stop, num=50, endpoint=True,
     return np.linspace(start_dot, 0.0 * stop, num, endpoint, axis=axis), np.linspace(
         0.0 * start, stop_dot, num, endpoint, axis=axis
     )
+
+
+@reverse(
+    np.logspace,
+    wrt=("start", "stop", "base"),
+    at=[(0.5, 2.0, 5), (0.5, 2.0, 5, True, 3.0), case(X, 2.0, 4, endpoint=False), case(X, -X, 3, axis=1)],
+)
+def logspace(g, y, start, stop, num=50, endpoint=True, base=10.0, *, dtype=None, axis=0):
+    scaled = g * y * np.log(base)
+    return (
+        unbroadcast(linspace_part(scaled, 1.0, 0.0, endpoint, axis), start),
+        unbroadcast(linspace_part(scaled, 0.0, 1.0, endpoint, axis), stop),
+        unbroadcast(np.sum(g * y * np.log(y)) / (base * np.log(base)), base),
+    )
+
+
+@forward(np.logspace)
+def logspace_forward(
+    start_dot, stop_dot, base_dot, y, start, stop, num=50, endpoint=True, base=10.0, *, dtype=None, axis=0
+):
+    return (
+        unbroadcast(y * np.log(base) * np.linspace(start_dot, 0.0 * stop, num, endpoint, axis=axis), y),
+        unbroadcast(y * np.log(base) * np.linspace(0.0 * start, stop_dot, num, endpoint, axis=axis), y),
+        unbroadcast(y * np.log(y) / (base * np.log(base)) * base_dot, y),
+    )
+
+
+P = positive(3)
+
+
+@reverse(
+    np.geomspace,
+    wrt=("start", "stop"),
+    at=[(0.5, 2.0, 5), case(P, 2.0, 4, endpoint=False), case(P, P * P + 1, 3, axis=1), (-P, -1.0, 3)],
+)
+def geomspace(g, y, start, stop, num=50, endpoint=True, *, dtype=None, axis=0):
+    return (
+        unbroadcast(linspace_part(g * y, 1.0, 0.0, endpoint, axis) / start, start),
+        unbroadcast(linspace_part(g * y, 0.0, 1.0, endpoint, axis) / stop, stop),
+    )
+
+
+@forward(np.geomspace)
+def geomspace_forward(start_dot, stop_dot, y, start, stop, num=50, endpoint=True, *, dtype=None, axis=0):
+    return (
+        unbroadcast(y * np.linspace(start_dot / start, 0.0 * stop, num, endpoint, axis=axis), y),
+        unbroadcast(y * np.linspace(0.0 * start, stop_dot / stop, num, endpoint, axis=axis), y),
+    )
+
+
+@reverse(np.kaiser, wrt="beta", at=[(5, 2.5), (4, 0.3), (1, 2.0)])
+def kaiser(g, y, M, beta):
+    """The window is i0(beta r) / i0(beta), with r a half circle over the window."""
+    return unbroadcast(np.sum(g * kaiser_slope(y, M, beta)), beta)
+
+
+@forward(np.kaiser)
+def kaiser_forward(beta_dot, y, M, beta):
+    return beta_dot * kaiser_slope(y, M, beta)
+
+
+def kaiser_slope(y, M, beta):
+    if M == 1:
+        return 0.0 * y
+    t = 2 * np.arange(M) / (M - 1) - 1
+    r = np.sqrt(1 - t * t)
+    return (r * bessel_i(1, beta * r) - y * bessel_i(1, beta)) / np.i0(beta)
+
+
+@reverse(np.ix_, wrt="args", linear=True, alias="view", at=[(X, generic(2))])
+def ix(g, y, *args):
+    parts = [np.reshape(g[i], np.shape(args[i])) for i in range(len(args))]
+    return parts
+
+
+@reverse(np.require, alias="maybe", at=[X])
+def require(g, y, a, dtype=None, requirements=None):
+    return unbroadcast(carried(g, y), a)
+
+
+@forward(np.require)
+def require_forward(a_dot, y, a, dtype=None, requirements=None):
+    return unbroadcast(carried(a_dot, y), y)
 
 
 nondifferentiable(

@@ -15,7 +15,7 @@ import numpy as np
 
 from srcgrad.runtime.rules.inputs import complexes, generic, positive
 from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
-from srcgrad.runtime.support import larger, log_or_zero, ratio, sinc_slope, unbroadcast, weight
+from srcgrad.runtime.support import bessel_i, larger, log_or_zero, ratio, sinc_slope, unbroadcast, weight
 
 X = generic(2, 3)
 P = positive(2, 3)
@@ -162,6 +162,11 @@ def degrees(y, x):
 @elementwise(np.sinc, at=[0.7, X, 0.0, [0.0, 1e-3, 0.4, 1.0]])
 def sinc(y, x):
     return sinc_slope(x)
+
+
+@elementwise(np.i0, at=[0.7, X, [0.0, 3.0, 25.0]])
+def i0(y, x):
+    return bessel_i(1, x)
 
 
 @reverse(

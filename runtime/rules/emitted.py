@@ -48,7 +48,9 @@ def match_forward(g_dot, y, g, x):
     return trees.match(g_dot, x)
 
 
-@reverse(trees.like, wrt="g", at=[(1.5, 2.0), ([1.0, 2.0], np.array([3.0, 4.0])), (1.5, np.array([1.0, 2.0]))])
+@reverse(
+    trees.like, wrt="g", at=[(1.5, 2.0), ([1.0, 2.0], np.array([3.0, 4.0])), (1.5, np.array([1.0, 2.0]))]
+)
 def like(g, y, g_, x):
     return trees.part(g, g_)
 

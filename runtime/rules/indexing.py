@@ -51,10 +51,8 @@ def where(g, z, condition, x, y):
     at=[((MASK, M > 0), (M, 1.5), 0.5), ((M > 1, M < -0.5), (M, -M), generic(3)), ((M > 1,), (M,))],
 )
 def select(g, y, condlist, choicelist, default=0):
-    return (
-        [unbroadcast(np.where(chosen(condlist, i), g, 0), choicelist[i]) for i in range(len(choicelist))],
-        unbroadcast(np.where(chosen(condlist, len(condlist)), g, 0), default),
-    )
+    parts = [unbroadcast(np.where(chosen(condlist, i), g, 0), choicelist[i]) for i in range(len(choicelist))]
+    return parts, unbroadcast(np.where(chosen(condlist, len(condlist)), g, 0), default)
 
 
 @reverse(
@@ -64,7 +62,14 @@ def select(g, y, condlist, choicelist, default=0):
     at=[(np.array([1, 0, 1, 1]), (X, -X)), (np.array([[1], [0]]), (X, 1.5))],
 )
 def choose(g, y, a, choices):
-    return [unbroadcast(np.where(np.equal(a, i), g, 0), choices[i]) for i in range(len(choices))]
+    parts = [unbroadcast(np.where(np.equal(a, i), g, 0), choices[i]) for i in range(len(choices))]
+    return parts
+
+
+@reverse(np.ndarray.choose, wrt="choices", linear=True, at=[(np.array([1, 0, 1, 1]), (X, -X))])
+def choose_method(g, y, a, choices):
+    parts = [unbroadcast(np.where(np.equal(a, i), g, 0), choices[i]) for i in range(len(choices))]
+    return parts
 
 
 BOUNDS = [
@@ -130,12 +135,22 @@ def clip_method_forward(a_dot, min_dot, max_dot, y, a, min=None, max=None):
     np.take,
     np.ndarray.take,
     linear=True,
-    at=[(X, INDEX), (M, 2), (M, INDEX, 1), case(M, 1, axis=0), (T, INDEX[None], 1)],
+    at=[
+        *[(X, INDEX), (M, 2), (M, INDEX, 1), case(M, 1, axis=0), (T, INDEX[None], 1)],
+        *[case(X, INDEX + 3, mode="wrap"), case(M, INDEX, axis=0, mode="clip"), case(X, -INDEX, mode="clip")],
+    ],
 )
-def take(g, y, a, indices, axis=None):
+def take(g, y, a, indices, axis=None, *, mode="raise"):
     if axis is None:
-        return np.reshape(scatter(g, np.ravel(a), indices), np.shape(a))
-    return scatter(g, a, (slice(None),) * (axis % np.ndim(a)) + (indices,))
+        return np.reshape(scatter(g, np.ravel(a), taken(indices, np.size(a), mode)), np.shape(a))
+    return scatter(g, a, (slice(None),) * (axis % np.ndim(a)) + (taken(indices, np.shape(a)[axis], mode),))
+
+
+def taken(indices, n, mode):
+    """The elements that `np.take` takes for the indices, for each of its modes."""
+    if mode == "raise":
+        return indices
+    return np.mod(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
 
 
 @reverse(
@@ -235,15 +250,29 @@ def sort_complex_forward(a_dot, y, a):
     return np.take_along_axis(a_dot, np.argsort(a, axis=-1, kind="stable"), -1) + 0 * y
 
 
+@reverse(np.unique, np.unique_values, at=[X, M])
+def unique(g, y, ar):
+    """Equal elements share the cotangent of the value that they have in common."""
+    rank = np.searchsorted(y, ar)
+    share = 1 / np.take(np.bincount(np.ravel(rank), minlength=np.size(y)), rank)
+    return unbroadcast(np.take(g, rank) * share, ar)
+
+
+@forward(np.unique)
+def unique_forward(ar_dot, y, ar):
+    rank = np.ravel(np.searchsorted(y, ar))
+    total = scatter(np.ravel(ar_dot), y, rank)
+    return unbroadcast(total / np.bincount(rank, minlength=np.size(y)), y)
+
+
+nondifferentiable(np.unique_counts)
 nondifferentiable(
     np.argsort, np.argpartition, np.lexsort, np.searchsorted, np.digitize, np.nonzero, np.flatnonzero
 )
 nondifferentiable(
     np.argwhere, np.ndarray.argsort, np.ndarray.argpartition, np.ndarray.searchsorted, np.ndarray.nonzero
 )
-nondifferentiable(
-    np.isin, np.intersect1d, np.union1d, np.setdiff1d, np.setxor1d, np.unravel_index, np.ravel_multi_index
-)
+nondifferentiable(np.isin, np.unravel_index, np.ravel_multi_index)
 nondifferentiable(
     np.diag_indices, np.diag_indices_from, np.tril_indices, np.tril_indices_from, np.triu_indices
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from srcgrad.runtime.rules.inputs import generic
 from srcgrad.runtime.rules.table import case, forward, reverse
-from srcgrad.runtime.support import split_like, unblock, unbroadcast, unpad, unstack
+from srcgrad.runtime.support import scatter, split_like, ties, unblock, unbroadcast, unpad, unstack
 
 X = generic(3)
 M = generic(2, 3)
@@ -31,7 +31,12 @@ def stack(g, y, arrays, axis=0):
     return unstack(np.moveaxis(g, axis, 0), arrays)
 
 
-@reverse(np.vstack, linear=True, at=[((X, M),), (PAIR,), ((1.0, 2.5),), ((T, T[:1]),)])
+@reverse(
+    np.vstack,
+    *[f for f in [vars(np).get("row_stack")] if f],
+    linear=True,
+    at=[((X, M),), (PAIR,), ((1.0, 2.5),), ((T, T[:1]),)],
+)
 def vstack(g, y, tup):
     return split_like(g, tup, 0, 2)
 
@@ -99,26 +104,242 @@ def unstack_(g, y, x, *, axis=0):
     return unbroadcast(np.stack(g, axis), x)
 
 
+# --- padding ------------------------------------------------------------------------------------------------
+
+COPYING = ("edge", "reflect", "symmetric", "wrap")
+"""Modes that fill the border with copies of elements."""
+
+
 @reverse(
     np.pad,
+    wrt=("array", "constant_values", "end_values"),
     at=[
-        (X, 2),
-        (M, (1, 2)),
-        (M, ((1, 0), (0, 2))),
-        case(X, 2, mode="constant", constant_values=1.5),
-        case(M, 2, mode="edge"),
-        case(M, ((1, 1), (2, 2)), mode="reflect"),
-        case(M, 4, mode="symmetric"),
-        case(M, 4, mode="reflect"),
-        case(M, ((1, 5), (7, 0)), mode="wrap"),
+        *[(X, 2), (M, (1, 2)), (M, ((1, 0), (0, 2))), case(X, 2, constant_values=1.5), (M, {-1: (1, 2)})],
+        *[case(M, 1, constant_values=[[1.0, 2.0], [3.0, 4.0]]), case(M, 2, constant_values=[0.5, 1.5])],
+        *[case(M, 2, mode="edge"), case(M, ((1, 1), (2, 2)), mode="reflect"), case(M, 4, mode="symmetric")],
+        *[case(M, 4, mode="reflect"), case(M, ((1, 5), (7, 0)), mode="wrap"), case(X, 5, mode="reflect")],
+        *[case(X, 2, mode=mode) for mode in ("linear_ramp", "mean", "maximum", "minimum", "median")],
+        *[case(M, (1, 2), mode=mode) for mode in ("linear_ramp", "mean", "maximum", "minimum", "median")],
+        *[case(T, 1, mode="mean", stat_length=2), case(M, 1, mode="maximum", stat_length=((1, 2), (2, 3)))],
+        *[
+            case(M, (2, 1), mode="linear_ramp", end_values=0.7),
+            case(X, 2, mode="reflect", reflect_type="odd"),
+        ],
+        *[
+            case(M, 1, mode="linear_ramp", end_values=[[1.0, 2.0]]),
+            case(M, 1, mode="symmetric", reflect_type="odd"),
+        ],
     ],
 )
-def pad(g, y, array, pad_width, mode="constant", *, constant_values=0):
-    return unpad(g, array, pad_width, mode)
+def pad(
+    g,
+    y,
+    array,
+    pad_width,
+    mode="constant",
+    *,
+    constant_values=0,
+    end_values=0,
+    stat_length=None,
+    reflect_type="even",
+):
+    if mode in COPYING and reflect_type == "even":
+        return unpad(g, array, pad_width, mode), None, None
+    core, ends = pad_adjoint(g, y, array, pad_width, mode, stat_length)
+    return (
+        core,
+        unbroadcast(ends, constant_values) if mode == "constant" else None,
+        unbroadcast(ends, end_values) if mode == "linear_ramp" else None,
+    )
 
 
 @forward(np.pad)
-def pad_forward(array_dot, y, array, pad_width, mode="constant", *, constant_values=0):
+def pad_forward(
+    array_dot,
+    constant_values_dot,
+    end_values_dot,
+    y,
+    array,
+    pad_width,
+    mode="constant",
+    *,
+    constant_values=0,
+    end_values=0,
+    stat_length=None,
+    reflect_type="even",
+):
+    zero = np.zeros_like(array)
     if mode == "constant":
-        return np.pad(array_dot, pad_width)
-    return np.pad(array_dot, pad_width, mode)
+        return (
+            np.pad(array_dot, pad_width),
+            np.pad(zero, pad_width, constant_values=constant_values_dot),
+            None,
+        )
+    if mode == "linear_ramp":
+        return (
+            np.pad(array_dot, pad_width, mode),
+            None,
+            np.pad(zero, pad_width, mode, end_values=end_values_dot),
+        )
+    if mode in ("edge", "wrap", "empty"):
+        return np.pad(array_dot, pad_width, mode), None, None
+    if mode in COPYING:
+        return np.pad(array_dot, pad_width, mode, reflect_type=reflect_type), None, None
+    return pad_tangent(array_dot, y, array, pad_width, mode, stat_length), None, None
+
+
+def pad_steps(y, array, pad_width, stat_length):
+    """For each axis the array as it stands before it is padded, with that axis in front, and its widths.
+
+    `np.pad` fills the border axis by axis; an axis finds the earlier ones padded and the later ones not. Also
+    given are the numbers of elements at both ends that the statistics of the axis are made of.
+    """
+    rank, shape = np.ndim(array), np.shape(array)
+    widths = pad_pairs(pad_width, rank)
+    lengths = [(n, n) for n in shape] if stat_length is None else pad_pairs(stat_length, rank)
+    steps = []
+    for axis in range(rank):
+        later = [
+            slice(before, before + n) for (before, _), n in zip(widths[axis:], shape[axis:], strict=True)
+        ]
+        core = np.moveaxis(y[(*[slice(None)] * axis, *later)], axis, 0)
+        steps.append((axis, core, widths[axis], [min(k, shape[axis]) for k in lengths[axis]]))
+    return steps
+
+
+def pad_pairs(given, rank):
+    """Widths as `np.pad` takes them, as one pair for each axis."""
+    if isinstance(given, dict):
+        pairs = [given.get(i, given.get(i - rank, 0)) for i in range(rank)]
+        return [(p, p) if isinstance(p, int) else tuple(p) for p in pairs]
+    return [tuple(p) for p in np.broadcast_to(given, (rank, 2)).tolist()]
+
+
+def statistic_weights(part, mode):
+    """The weights along the first axis with which the elements of `part` make the value that pads them."""
+    if mode == "mean":
+        return np.full(part.shape, 1 / len(part), part.dtype)
+    if mode == "median":
+        rank = np.argsort(np.argsort(part, axis=0, kind="stable"), axis=0, kind="stable")
+        weights = np.maximum(0.0, 1 - np.abs(rank - (len(part) - 1) / 2))
+        return (weights / np.sum(weights, axis=0)).astype(part.dtype)
+    return ties(np.max(part, axis=0) if mode == "maximum" else np.min(part, axis=0), part, 0)
+
+
+def pad_adjoint(g, y, array, pad_width, mode, stat_length):
+    """The cotangents of the array and of the values at the ends, a pair for each axis."""
+    ends = np.zeros((np.ndim(array), 2), np.result_type(g))
+    for axis, core, (before, after), (head, tail) in reversed(pad_steps(y, array, pad_width, stat_length)):
+        g, n = np.moveaxis(g, axis, 0), len(core)
+        first, middle, last = g[:before], g[before : before + n] + 0, g[before + n :]
+        if mode == "constant":
+            ends[axis] = np.sum(first), np.sum(last)
+        elif mode == "linear_ramp":
+            up, down = ramp(before, g), np.flip(ramp(after, g), 0)
+            ends[axis] = np.sum(first * (1 - up)), np.sum(last * (1 - down))
+            middle[0] += np.sum(first * up, axis=0)
+            middle[-1] += np.sum(last * down, axis=0)
+        elif mode in COPYING:  # with reflect_type="odd", which is linear too
+            rows = [
+                np.pad(row, (before, after), mode, reflect_type="odd") for row in np.eye(n, dtype=core.dtype)
+            ]
+            middle = np.tensordot(np.stack(rows), g, (1, 0))
+        elif mode != "empty":
+            middle[:head] += statistic_weights(core[:head], mode) * np.sum(first, axis=0)
+            middle[n - tail :] += statistic_weights(core[n - tail :], mode) * np.sum(last, axis=0)
+        g = np.moveaxis(middle, 0, axis)
+    return unbroadcast(g, array), ends
+
+
+def ramp(n, like):
+    """The steps from 0 up to 1, without 1, along the first axis."""
+    return np.reshape(np.arange(n) / max(n, 1), (-1,) + (1,) * (like.ndim - 1)).astype(like.dtype)
+
+
+def pad_tangent(array_dot, y, array, pad_width, mode, stat_length):
+    moved = array_dot
+    for axis, core, (before, after), (head, tail) in pad_steps(y, array, pad_width, stat_length):
+        moved = np.moveaxis(moved, axis, 0)
+        start = len(core) - tail
+        first = np.sum(statistic_weights(core[:head], mode) * moved[:head], axis=0, keepdims=True)
+        last = np.sum(statistic_weights(core[start:], mode) * moved[start:], axis=0, keepdims=True)
+        moved = np.concatenate([np.repeat(first, before, 0), moved, np.repeat(last, after, 0)])
+        moved = np.moveaxis(moved, 0, axis)
+    return moved
+
+
+# --- adding and removing elements ---------------------------------------------------------------------------
+
+TWO = np.array([0, 2])
+
+
+@reverse(
+    np.insert,
+    wrt=("arr", "values"),
+    linear=True,
+    at=[
+        *[(X, 1, 0.5), (M, 1, generic(3), 0), (M, 1, 0.5, 1), (M, 1, 2.5), (X, TWO, generic(2))],
+        *[(M, TWO, generic(2, 2), 1), (M, 1, generic(2), 1), (X, slice(0, 2), 0.5), (X, -1, generic(2))],
+    ],
+)
+def insert(g, y, arr, obj, values, axis=None):
+    if axis is None:
+        parts = insert_parts(g, np.ravel(arr), obj, values, 0)
+        return np.reshape(parts[0], np.shape(arr)), parts[1]
+    parts = insert_parts(g, arr, obj, values, axis)
+    return parts[0], parts[1]
+
+
+def insert_parts(g, arr, obj, values, axis):
+    """What of `g` belongs to the array and what to the values put in."""
+    added = np.shape(g)[axis] - np.shape(arr)[axis]
+    place = np.insert(np.arange(np.shape(arr)[axis]), obj, [-1] * added)
+    new = np.compress(place < 0, g, axis)
+    if np.ndim(obj) == 0 and not isinstance(obj, slice):
+        new = np.moveaxis(new, axis, 0)
+    return unbroadcast(np.compress(place >= 0, g, axis), arr), unbroadcast(new, values)
+
+
+@reverse(
+    np.delete,
+    linear=True,
+    at=[
+        *[(X, 1), (M, 0, 0), (M, TWO, 1), case(M, slice(0, 2), axis=1), (M, -1)],
+        *[(X, np.array([True, False, False]))],
+    ],
+)
+def delete(g, y, arr, obj, axis=None):
+    if axis is None:
+        kept = np.delete(np.arange(np.size(arr)), obj)
+        return np.reshape(scatter(g, np.ravel(arr), kept), np.shape(arr))
+    kept = np.delete(np.arange(np.shape(arr)[axis]), obj)
+    return scatter(g, arr, (slice(None),) * (axis % np.ndim(arr)) + (kept,))
+
+
+@reverse(np.resize, linear=True, at=[(X, (2, 4)), (M, 4), (M, (3, 3)), (1.5, 3)])
+def resize(g, y, a, new_shape):
+    """The elements of `a` again and again."""
+    places = np.arange(np.size(g)) % np.size(a)
+    return unbroadcast(np.reshape(scatter(np.ravel(g), np.ravel(a), places), np.shape(a)), a)
+
+
+@reverse(np.trim_zeros, linear=True, at=[X])
+def trim_zeros(g, y, filt, trim="fb"):
+    first = np.flatnonzero(filt)[0] if "f" in trim.lower() and np.size(g) else 0
+    return scatter(g, filt, slice(first, first + np.size(g)))
+
+
+@reverse(
+    np.lib.stride_tricks.as_strided,
+    linear=True,
+    alias="view",
+    at=[(generic(7), (3, 3), (8, 8)), (M, (3, 2), (8, 24)), (generic(5),)],
+)
+def as_strided(g, y, x, shape=None, strides=None):
+    """The elements of a contiguous `x` that a strided view shows, perhaps many times."""
+    if not x.flags.c_contiguous:
+        raise NotImplementedError("the derivative of as_strided for an array that is not contiguous")
+    steps = [step // x.itemsize * 8 for step in (x.strides if strides is None else strides)]
+    places = np.reshape(np.arange(x.size, dtype=np.int64), x.shape)
+    places = np.lib.stride_tricks.as_strided(places, x.shape if shape is None else shape, steps)
+    return np.reshape(scatter(g, np.ravel(x), places), x.shape)

@@ -1,8 +1,9 @@
 """How the shape of a result follows from the arguments, for functions whose rules don't say so themselves.
 
-The tags are read by the compiler's facts: "same" (as the first argument), "second", "scalar", "filled" (the first argument is
-the shape), "nested" (an array of nested sequences), "transpose", "reshape", "vector", "matrix", "outer", "matmul",
-"broadcast", "join" (rank of the joined arrays), "stack" (one more), "einsum", "det" (without the last two), "cumulative".
+The tags are read by the compiler's facts: "same" (as the first argument), "second", "scalar", "filled" (the
+first argument is the shape), "nested" (an array of nested sequences), "transpose", "reshape", "vector",
+"matrix", "outer", "matmul", "broadcast", "join" (rank of the joined arrays), "stack" (one more), "einsum",
+"det" (without the last two), "cumulative".
 """
 
 from __future__ import annotations
@@ -19,17 +20,60 @@ from srcgrad.runtime.rules import table
 TAGS: dict[str, list[Any]] = {
     "filled": [np.zeros, np.ones, np.empty, np.full],
     "same": [
-        *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.ndarray.copy, np.sort, np.flip, np.roll),
-        *(np.fliplr, np.flipud, np.triu, np.tril, np.linalg.inv, np.linalg.cholesky, np.nan_to_num, np.ascontiguousarray),
-        *(np.argsort, np.ndarray.argsort, np.real, np.imag, np.conj, np.linalg.pinv, np.round, np.ndarray.round),
+        *(
+            np.zeros_like,
+            np.ones_like,
+            np.empty_like,
+            np.full_like,
+            np.copy,
+            np.ndarray.copy,
+            np.sort,
+            np.flip,
+            np.roll,
+        ),
+        *(
+            np.fliplr,
+            np.flipud,
+            np.triu,
+            np.tril,
+            np.linalg.inv,
+            np.linalg.cholesky,
+            np.nan_to_num,
+            np.ascontiguousarray,
+        ),
+        *(
+            np.argsort,
+            np.ndarray.argsort,
+            np.real,
+            np.imag,
+            np.conj,
+            np.linalg.pinv,
+            np.round,
+            np.ndarray.round,
+        ),
         *(np.isnan, np.isfinite, np.isinf, np.sign, np.floor, np.ceil, np.rint, np.trunc, np.logical_not),
         *(trees.snapshot, trees.copy, trees.sort_array, np.gradient),
     ],
-    "second": [np.linalg.solve, support.unbroadcast, trees.match, trees.like, support.expand, support.scatter],
+    "second": [
+        np.linalg.solve,
+        support.unbroadcast,
+        trees.match,
+        trees.like,
+        support.expand,
+        support.scatter,
+    ],
     "nested": [np.array, np.asarray, np.asanyarray],
     "transpose": [np.transpose, np.ndarray.transpose, np.ndarray.T],
     "reshape": [np.reshape, np.ndarray.reshape],
-    "vector": [np.arange, np.linspace, np.ravel, np.ndarray.ravel, np.ndarray.flatten, np.logspace, np.geomspace],
+    "vector": [
+        np.arange,
+        np.linspace,
+        np.ravel,
+        np.ndarray.ravel,
+        np.ndarray.flatten,
+        np.logspace,
+        np.geomspace,
+    ],
     "matrix": [np.eye, np.identity],
     "outer": [np.outer, np.multiply.outer],
     "matmul": [np.dot, np.ndarray.dot, operator.matmul, np.matmul],
@@ -39,7 +83,16 @@ TAGS: dict[str, list[Any]] = {
     "det": [np.linalg.det],
     "cumulative": [np.cumsum, np.ndarray.cumsum, np.cumprod, np.ndarray.cumprod],
     "reduction": [
-        *(np.linalg.norm, np.argmax, np.argmin, np.ndarray.argmax, np.ndarray.argmin, np.any, np.all, np.count_nonzero),
+        *(
+            np.linalg.norm,
+            np.argmax,
+            np.argmin,
+            np.ndarray.argmax,
+            np.ndarray.argmin,
+            np.any,
+            np.all,
+            np.count_nonzero,
+        ),
         *(np.median, np.ndarray.any, np.ndarray.all),
     ],
     "scalar": [np.vdot, np.trace, math.fsum, np.ndarray.item, np.ndim, np.size],

@@ -274,7 +274,8 @@ N34, N42 = generic(3, 4, seed=1), generic(4, 2, seed=2)
     ],
 )
 def multi_dot(g, y, arrays):
-    return [multi_dot_part(g, arrays, i) for i in range(len(arrays))]
+    parts = [multi_dot_part(g, arrays, i) for i in range(len(arrays))]
+    return parts
 
 
 def multi_dot_part(g, arrays, i):

@@ -231,53 +231,62 @@ def nextafter(z, x, y):
 @reverse(math.hypot, wrt="coordinates", at=[(0.7, -0.4), (0.7, -0.4, 1.3), (-2.0,)])
 def hypot(g, y, *coordinates):
     """At the origin the derivative is taken as 0."""
-    return [g * ratio(x, y) for x in coordinates]
+    parts = [g * ratio(x, y) for x in coordinates]
+    return parts
 
 
 @forward(math.hypot)
 def hypot_forward(coordinates_dot, y, *coordinates):
-    return sum(x_dot * ratio(x, y) for x_dot, x in zip(coordinates_dot, coordinates, strict=True))
+    terms = [x_dot * ratio(x, y) for x_dot, x in zip(coordinates_dot, coordinates, strict=True)]
+    return sum(terms)
 
 
 @reverse(math.fsum, linear=True, at=[((0.7, -0.4, 1.3),)])
 def fsum(g, y, seq):
-    return [g for _ in range(len(seq))]
+    return [g] * len(seq)
 
 
 @reverse(math.prod, at=[((0.7, -0.4, 1.3),), ((0.7, 0.0, 1.3),), case((0.7, 0.5), start=2.0)])
 def prod(g, y, iterable, *, start=1):
-    return [g * start * math.prod([*iterable[:i], *iterable[i + 1 :]]) for i in range(len(iterable))]
+    parts = [g * start * others for others in products_of_others(iterable)]
+    return parts
 
 
 @forward(math.prod)
 def prod_forward(iterable_dot, y, iterable, *, start=1):
-    return sum(
-        start * iterable_dot[i] * math.prod([*iterable[:i], *iterable[i + 1 :]]) for i in range(len(iterable))
-    )
+    terms = [
+        start * x_dot * others
+        for x_dot, others in zip(iterable_dot, products_of_others(iterable), strict=True)
+    ]
+    return sum(terms)
+
+
+def products_of_others(factors):
+    return [math.prod([*factors[:i], *factors[i + 1 :]]) for i in range(len(factors))]
 
 
 @reverse(math.dist, wrt=("p", "q"), at=[((0.7, -0.4, 1.3), (0.1, 0.2, -0.5))])
 def dist(g, y, p, q):
     """Where the points agree the derivative is taken as 0."""
-    return (
-        [g * ratio(p[i] - q[i], y) for i in range(len(p))],
-        [g * ratio(q[i] - p[i], y) for i in range(len(p))],
-    )
+    first = [g * ratio(a - b, y) for a, b in zip(p, q, strict=True)]
+    second = [-part for part in first]
+    return first, second
 
 
 @forward(math.dist)
 def dist_forward(p_dot, q_dot, y, p, q):
-    return (
-        sum(p_dot[i] * ratio(p[i] - q[i], y) for i in range(len(p))),
-        sum(q_dot[i] * ratio(q[i] - p[i], y) for i in range(len(p))),
-    )
+    along = [ratio(a - b, y) for a, b in zip(p, q, strict=True)]
+    of_p = math.fsum([a * d for a, d in zip(along, p_dot, strict=True)]) if p_dot else 0.0
+    of_q = math.fsum([a * d for a, d in zip(along, q_dot, strict=True)]) if q_dot else 0.0
+    return of_p, -of_q
 
 
 if hasattr(math, "sumprod"):
 
     @reverse(math.sumprod, wrt=("p", "q"), at=[((0.7, -0.4, 1.3), (0.1, 0.2, -0.5))])
     def sumprod(g, y, p, q):
-        return [g * b for b in q], [g * a for a in p]
+        first, second = [g * b for b in q], [g * a for a in p]
+        return first, second
 
     @forward(math.sumprod)
     def sumprod_forward(p_dot, q_dot, y, p, q):

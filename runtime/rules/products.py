@@ -254,15 +254,17 @@ def linalg_tensordot_forward(x1_dot, x2_dot, y, x1, x2, /, *, axes=2):
     ],
 )
 def einsum(g, y, subscripts, *operands, optimize=False):
-    return [einsum_part(g, i, subscripts, operands, optimize) for i in range(len(operands))]
+    parts = [einsum_part(g, i, subscripts, operands, optimize) for i in range(len(operands))]
+    return parts
 
 
 @forward(np.einsum)
 def einsum_forward(operands_dot, y, subscripts, *operands, optimize=False):
-    return sum(
+    terms = [
         np.einsum(subscripts, *operands[:i], operands_dot[i], *operands[i + 1 :], optimize=optimize)
         for i in range(len(operands))
-    )
+    ]
+    return sum(terms)
 
 
 @reverse(np.kron, wrt=("a", "b"), at=[(X, generic(2)), (M, generic(3, 2)), (M, X), (X, M), (T, M), (2.0, M)])

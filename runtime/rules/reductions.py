@@ -83,66 +83,93 @@ def mean_forward(a_dot, y, a, axis=None, dtype=None, *, keepdims=False, where=Tr
 
 
 VARIANCES = [
-    *AXES,
-    *MASKED,
-    case(X, ddof=1),
-    case(X, axis=0, ddof=0.5),
-    Z,
-    case(Z, axis=1),
-    case(X, correction=1),
+    *[*AXES, *MASKED, case(X, ddof=1), case(X, axis=0, ddof=0.5), Z, case(Z, axis=1), case(X, correction=1)],
+    *[case(X, axis=1, mean=np.array([[0.3], [0.5]]), keepdims=True), case(X, mean=np.array([[0.3]]))],
 ]
 
 
-@reverse(np.var, np.ndarray.var, shape="reduction", at=VARIANCES)
-def var(g, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
-    if where is True and np.isrealobj(a):
-        return expand(2 * g / count(a, axis, True, ddof + correction), a, axis, keepdims) * (
-            a - np.mean(a, axis=axis, keepdims=True)
-        )
-    return (
-        2
-        * expand(np.real(g), a, axis, keepdims)
-        * np.conj(deviation(a, axis, where))
-        / count(a, axis, where, ddof + correction)
-        * where
-    )
+@reverse(np.var, np.ndarray.var, wrt=("a", "mean"), shape="reduction", at=VARIANCES)
+def var(g, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, mean=None, correction=0):
+    if axis is None and where is True and mean is None and np.isrealobj(a):
+        return 2 * (a - np.mean(a)) * expand(g / count(a, None, True, ddof + correction), a), None
+    slope = expand(np.real(g), a, axis, keepdims) * var_slope(a, axis, where, mean, ddof + correction)
+    return slope, None if mean is None else unbroadcast(-slope, mean)
 
 
 @forward(np.var)
-def var_forward(a_dot, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
-    product = (
-        np.real(a_dot * np.conj(deviation(a, axis, where))) * where / count(a, axis, where, ddof + correction)
-    )
-    return 2 * np.sum(product, axis=axis, keepdims=keepdims)
-
-
-@reverse(np.std, np.ndarray.std, shape="reduction", at=[*VARIANCES[:2], *VARIANCES[3:]])
-def std(g, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
-    """Where all elements are equal the derivative is taken as 0."""
-    if where is True and np.isrealobj(a):
-        return expand(ratio(g, y * count(a, axis, True, ddof + correction)), a, axis, keepdims) * deviation(
-            a, axis
-        )
+def var_forward(
+    a_dot,
+    mean_dot,
+    y,
+    a,
+    axis=None,
+    dtype=None,
+    *,
+    ddof=0,
+    keepdims=False,
+    where=True,
+    mean=None,
+    correction=0,
+):
+    slope = var_slope(a, axis, where, mean, ddof + correction)
     return (
-        expand(ratio(np.real(g), y), a, axis, keepdims)
-        * np.conj(deviation(a, axis, where))
-        / count(a, axis, where, ddof + correction)
-        * where
+        np.sum(np.real(a_dot * slope), axis=axis, keepdims=keepdims),
+        None if mean is None else np.sum(np.real(-mean_dot * slope), axis=axis, keepdims=keepdims),
     )
+
+
+def var_slope(a, axis, where, mean, ddof):
+    """The derivative of a variance; the mean moves along unless it is given."""
+    difference = deviation(a, axis, where) if mean is None else a - mean
+    return 2 * np.conj(difference) * where / count(a, axis, where, ddof)
+
+
+@reverse(np.std, np.ndarray.std, wrt=("a", "mean"), shape="reduction", at=[*VARIANCES[:2], *VARIANCES[3:]])
+def std(g, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, mean=None, correction=0):
+    """Where all elements are equal the derivative is taken as 0."""
+    if axis is None and where is True and mean is None and np.isrealobj(a):
+        return deviation(a) * expand(ratio(g, y * count(a, None, True, ddof + correction)), a), None
+    half = expand(ratio(np.real(g), 2 * y), a, axis, keepdims)
+    slope = half * var_slope(a, axis, where, mean, ddof + correction)
+    return slope, None if mean is None else unbroadcast(-slope, mean)
 
 
 @forward(np.std)
-def std_forward(a_dot, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
-    product = (
-        np.real(a_dot * np.conj(deviation(a, axis, where))) * where / count(a, axis, where, ddof + correction)
+def std_forward(
+    a_dot,
+    mean_dot,
+    y,
+    a,
+    axis=None,
+    dtype=None,
+    *,
+    ddof=0,
+    keepdims=False,
+    where=True,
+    mean=None,
+    correction=0,
+):
+    of_a, of_mean = var_forward(
+        a_dot,
+        mean_dot,
+        y,
+        a,
+        axis,
+        ddof=ddof,
+        keepdims=keepdims,
+        where=where,
+        mean=mean,
+        correction=correction,
     )
-    return ratio(np.sum(product, axis=axis, keepdims=keepdims), y)
+    return ratio(of_a, 2 * y), None if mean is None else ratio(of_mean, 2 * y)
 
 
 @reverse(
     np.prod, np.ndarray.prod, shape="reduction", at=[*AXES, *MASKED, Z, case(X, initial=2.0), [0.0, 2.0, 3.0]]
 )
 def prod(g, y, a, axis=None, dtype=None, *, keepdims=False, initial=1, where=True):
+    if axis is None and where is True:
+        return expand(g * initial, a) * others(a)
     if where is True:
         return expand(g * initial, a, axis, keepdims) * others(a, axis)
     return expand(g * initial, a, axis, keepdims) * others(a, axis, where) * where
@@ -159,6 +186,10 @@ EXTREMA = [*AXES, case(X, axis=0, initial=-9.0, where=MASK), case(X, initial=0.3
 @reverse(np.max, np.amax, np.ndarray.max, shape="reduction", at=EXTREMA)
 def max_(g, y, a, axis=None, *, keepdims=False, initial=None, where=True):
     """Elements that tie share evenly."""
+    if axis is None and where is True:
+        return expand(g, a) * ties(y, a)
+    if where is True:
+        return expand(g, a, axis, keepdims) * ties(y, a, axis, keepdims)
     return expand(g, a, axis, keepdims) * ties(y, a, axis, keepdims, where)
 
 
@@ -172,6 +203,10 @@ def max_forward(a_dot, y, a, axis=None, *, keepdims=False, initial=None, where=T
 )
 def min_(g, y, a, axis=None, *, keepdims=False, initial=None, where=True):
     """Elements that tie share evenly."""
+    if axis is None and where is True:
+        return expand(g, a) * ties(y, a)
+    if where is True:
+        return expand(g, a, axis, keepdims) * ties(y, a, axis, keepdims)
     return expand(g, a, axis, keepdims) * ties(y, a, axis, keepdims, where)
 
 
@@ -225,58 +260,30 @@ def nanmean_forward(a_dot, y, a, axis=None, dtype=None, *, keepdims=False, where
 
 @reverse(np.nanvar, shape="reduction", at=[*SKIPPING, case(HOLES, ddof=1)])
 def nanvar(g, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
-    return var(
-        g,
-        y,
-        np.where(np.isnan(a), 0, a),
-        axis,
-        ddof=ddof,
-        keepdims=keepdims,
-        where=~np.isnan(a) & where,
-        correction=correction,
-    )
+    kept = ~np.isnan(a) & where
+    return expand(g, a, axis, keepdims) * var_slope(np.where(kept, a, 0), axis, kept, None, ddof + correction)
 
 
 @forward(np.nanvar)
 def nanvar_forward(a_dot, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
-    return var_forward(
-        np.where(np.isnan(a), 0, a_dot),
-        y,
-        np.where(np.isnan(a), 0, a),
-        axis,
-        ddof=ddof,
-        keepdims=keepdims,
-        where=~np.isnan(a) & where,
-        correction=correction,
-    )
+    kept = ~np.isnan(a) & where
+    slope = var_slope(np.where(kept, a, 0), axis, kept, None, ddof + correction)
+    return np.sum(np.where(kept, a_dot, 0) * slope, axis=axis, keepdims=keepdims)
 
 
 @reverse(np.nanstd, shape="reduction", at=[SKIPPING[0], *SKIPPING[3:], case(HOLES, ddof=1)])
 def nanstd(g, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
-    return std(
-        g,
-        y,
-        np.where(np.isnan(a), 0, a),
-        axis,
-        ddof=ddof,
-        keepdims=keepdims,
-        where=~np.isnan(a) & where,
-        correction=correction,
-    )
+    kept = ~np.isnan(a) & where
+    slope = var_slope(np.where(kept, a, 0), axis, kept, None, ddof + correction)
+    return expand(ratio(g, 2 * y), a, axis, keepdims) * slope
 
 
 @forward(np.nanstd)
 def nanstd_forward(a_dot, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
-    return std_forward(
-        np.where(np.isnan(a), 0, a_dot),
-        y,
-        np.where(np.isnan(a), 0, a),
-        axis,
-        ddof=ddof,
-        keepdims=keepdims,
-        where=~np.isnan(a) & where,
-        correction=correction,
+    moved = nanvar_forward(
+        a_dot, y, a, axis, ddof=ddof, keepdims=keepdims, where=where, correction=correction
     )
+    return ratio(moved, 2 * y)
 
 
 @reverse(np.nanmax, np.nanmin, shape="reduction", at=SKIPPING)
@@ -326,18 +333,18 @@ def builtin_sum_forward(iterable_dot, start_dot, y, iterable, start=0):
 )
 def builtin_extremum(g, y, *args):
     """Arguments that tie share evenly."""
-    return (
-        [g * share for share in shares(y, args)]
-        if len(args) > 1
-        else [like_nested(g * shares(y, args[0]), args[0])]
-    )
+    if len(args) == 1:
+        return [like_nested(g * shares(y, args[0]), args[0])]
+    parts = [unbroadcast(g * share, a) for share, a in zip(shares(y, args), args, strict=True)]
+    return parts
 
 
 @forward(builtins.max)
 def builtin_extremum_forward(args_dot, y, *args):
     if len(args) == 1:
         args, args_dot = args[0], args_dot[0]
-    return builtins.sum(share * tangent for share, tangent in zip(shares(y, args), args_dot, strict=True))
+    terms = [share * tangent for share, tangent in zip(shares(y, args), args_dot, strict=True)]
+    return builtins.sum(terms)
 
 
 nondifferentiable(np.all, np.any, np.ndarray.all, np.ndarray.any, np.count_nonzero, shape="reduction")

@@ -87,7 +87,9 @@ def squeeze(g, y, a, axis=None):
     at=[1.5, X, M, T, (1.5, M)],
 )
 def atleast(g, y, *arys):
-    return [np.reshape(part, np.shape(a)) for part, a in zip(g if len(arys) > 1 else [g], arys, strict=True)]
+    parts = g if len(arys) > 1 else [g]
+    found = [np.reshape(parts[i], np.shape(arys[i])) for i in range(len(arys))]
+    return found
 
 
 @reverse(
@@ -102,20 +104,22 @@ def broadcast_to(g, y, array, shape):
 
 @reverse(np.broadcast_arrays, wrt="args", linear=True, alias="view", at=[(X, M), (1.5, X[:, None])])
 def broadcast_arrays(g, y, *args):
-    return [unbroadcast(part, a) for part, a in zip(g, args, strict=True)]
+    parts = [unbroadcast(g[i], args[i]) for i in range(len(args))]
+    return parts
 
 
 @reverse(
     np.meshgrid,
     wrt="xi",
     linear=True,
-    at=[(X, generic(2)), case(X, generic(2), indexing="ij"), (X, generic(2), X)],
+    at=[(X, generic(2)), case(X, generic(2), indexing="ij"), (X, generic(2), X), case(X, X[:2], sparse=True)],
 )
-def meshgrid(g, y, *xi, indexing="xy"):
-    return [
-        grid_sum(g[i], i if indexing == "ij" or i > 1 or len(xi) == 1 else 1 - i, xi[i])
-        for i in range(len(xi))
-    ]
+def meshgrid(g, y, *xi, indexing="xy", sparse=False, copy=True):
+    parts = []
+    for i in range(len(xi)):
+        axis = 1 - i if indexing == "xy" and i < 2 and len(xi) > 1 else i
+        parts.append(np.reshape(g[i], np.shape(xi[i])) if sparse else grid_sum(g[i], axis, xi[i]))
+    return parts
 
 
 @reverse(np.flip, linear=True, alias="view", at=[M, (M, 0), (T, (0, -1))])

@@ -513,7 +513,8 @@ def histogramdd(g, y, sample, bins=10, range=None, *, weights=None):
 
 @forward(np.histogramdd)
 def histogramdd_forward(weights_dot, y, sample, bins=10, range=None, *, weights=None):
-    return np.histogramdd(sample, y[1], weights=weights_dot)[0], [np.zeros_like(e) for e in y[1]]
+    edges = [np.zeros_like(e) for e in y[1]]
+    return np.histogramdd(sample, y[1], weights=weights_dot)[0], edges
 
 
 def weights_adjoint_nd(g, places, edges, weights):

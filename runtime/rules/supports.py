@@ -13,6 +13,7 @@ from srcgrad.runtime.rules.inputs import complexes, generic, positive, square
 from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
 from srcgrad.runtime.support import (
     adjoint,
+    bessel_i,
     carried,
     cross_left,
     cross_right,
@@ -122,6 +123,11 @@ def digamma_(y, x):
 @elementwise(support.polygamma, at=[(1, 0.7), (0, 3.5), (2, -1.3), (3, 5.5)])
 def polygamma_(y, n, x):
     return None, polygamma(n + 1, x)
+
+
+@elementwise(support.bessel_i, at=[(0, 0.7), (1, X), (2, 0.3), (1, [0.0, 3.0, 40.0])])
+def bessel_i_(y, n, x):
+    return None, (bessel_i(abs(n - 1), x) + bessel_i(n + 1, x)) / 2
 
 
 # --- reductions ---------------------------------------------------------------------------------------------
@@ -266,7 +272,8 @@ def untile_(gg, y, g, a, reps):
 
 @reverse(support.grid_sum, linear=True, at=[(M, 1, X), (M, 0, X[:2])])
 def grid_sum_(gg, y, g, axis, x):
-    return expand(np.ravel(gg), g, tuple(i for i in range(np.ndim(g)) if i != axis))
+    others_ = [i for i in range(np.ndim(g)) if i != axis]
+    return expand(np.ravel(gg), g, tuple(others_))
 
 
 @reverse(
@@ -288,10 +295,9 @@ def unpad_(gg, y, g, x, pad_width, mode="constant"):
     support.split_like, linear=True, at=[(X, (X[:1], X[1:])), (M, (M[:, :1], M[:, 1:]), 1), (M, (X, X), 0, 2)]
 )
 def split_like_(gg, y, g, arrays, axis=0, ndim=0):
-    if axis is None:
-        return np.concatenate([np.ravel(part) for part in gg])
-    shape = [-1 if i == axis % g.ndim else n for i, n in enumerate(g.shape)]
-    return np.concatenate([np.reshape(part, shape) for part in gg], axis)
+    shape = [-1] if axis is None else [-1 if i == axis % g.ndim else n for i, n in enumerate(g.shape)]
+    parts = [np.reshape(part, shape) for part in gg]
+    return np.concatenate(parts, axis or 0)
 
 
 @reverse(support.unstack, linear=True, at=[(M, (X, X)), (X, (1.0, 1.0, 1.0))])
@@ -307,7 +313,8 @@ def like_nested_(gg, y, g, nested):
 @reverse(support.spread, linear=True, at=[(2.0, (1.0, 2.0)), (X, M)])
 def spread_(gg, y, g, iterable):
     if isinstance(iterable, (list, tuple)):
-        return sum(unbroadcast(part, g) for part in gg)
+        parts = [unbroadcast(part, g) for part in gg]
+        return sum(parts)
     return unbroadcast(np.sum(gg, axis=0), g)
 
 
@@ -436,13 +443,11 @@ def tensordot_right_forward(g_dot, a_dot, y, g, a, b, axes=2):
 def einsum_part_(gg, y, g, i, subscripts, operands, optimize=False):
     """The result is multilinear in the cotangent and the other operands; operand i gives only its shape."""
     changed = [gg if k == i else operand for k, operand in enumerate(operands)]
-    return (
-        np.einsum(subscripts, *changed, optimize=optimize),
-        [
-            np.zeros_like(operands[k]) if k == i else einsum_part(g, k, subscripts, changed, optimize)
-            for k in range(len(operands))
-        ],
-    )
+    parts = [
+        np.zeros_like(operands[k]) if k == i else einsum_part(g, k, subscripts, changed, optimize)
+        for k in range(len(operands))
+    ]
+    return np.einsum(subscripts, *changed, optimize=optimize), parts
 
 
 @forward(support.einsum_part)
