@@ -14,7 +14,7 @@ import srcgrad
 def nll(parameters, returns):
     """Negative log-likelihood per day, up to a constant.
 
-    The variance of a day is omega + alpha * (yesterday's return)**2 + beta * (yesterday's variance), where the
+    The variance of a day is omega + alpha * (yesterday's return)**2 + beta * (yesterday's variance); the
     parameters are the logarithms of omega, alpha and beta.
     """
     omega, alpha, beta = np.exp(parameters)

@@ -1,6 +1,6 @@
 """Hares and lynxes: the parameters of a Lotka-Volterra system, fitted through a hand-written solver.
 
-The populations are integrated by the classical Runge-Kutta method, and the loss compares them with noisy counts.
+The populations are integrated by the classical Runge-Kutta method; the loss compares them with noisy counts.
 The gradient runs through every step of the solver. Run it with
 `pip install -e ".[examples]" && python examples/lotka_volterra.py`.
 """
