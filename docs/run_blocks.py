@@ -1,8 +1,7 @@
 """Runs the Python in Markdown pages, so that what they show is true.
 
-The blocks that begin with ```` ```python ```` run in order, in one namespace. One that begins with
-```` ```python output ```` or ```` ```text output ```` is not run: it must be what the block above it printed, and the
-error that it raised, if any.
+The blocks marked `python` run in order, in one namespace. A block marked `python output` or `text output` is not
+run: it must be what the block above it printed, and the error that it raised, if any.
 
     python docs/run_blocks.py README.md docs/*.md
     python docs/run_blocks.py --update README.md    # writes the outputs into the page
