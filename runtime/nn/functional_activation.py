@@ -1,0 +1,166 @@
+"""Activations."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from srcgrad.runtime.autograd.record import Elementwise, elementwise_node
+from srcgrad.runtime.rules import neural
+from srcgrad.runtime.tensor import meet
+from srcgrad.runtime.tensor_base import Tensor
+from srcgrad.runtime.tensor_inplace import in_place
+from srcgrad.runtime.tensor_math import FUNCTIONS
+from srcgrad.runtime.tensor_reduce import log_softmax as _log_softmax
+from srcgrad.runtime.tensor_reduce import norm
+from srcgrad.runtime.tensor_reduce import softmax as _softmax
+from srcgrad.runtime.tensor_views import chunk, expand_as
+
+sigmoid: Callable[..., Tensor] = FUNCTIONS["sigmoid"]
+tanh: Callable[..., Tensor] = FUNCTIONS["tanh"]
+_relu: Callable[..., Tensor] = FUNCTIONS["relu"]
+
+
+def _kind(name: str, function: Any, count: int = 1) -> type[Elementwise]:
+    return elementwise_node(name + "Backward0", function, count, "input")
+
+
+_GELU, _GELU_TANH = _kind("Gelu", neural.gelu), _kind("Gelu", neural.gelu_tanh)
+_SILU, _MISH = _kind("Silu", neural.silu), _kind("Mish", neural.mish)
+_SOFTPLUS, _LOGSIGMOID = _kind("Softplus", neural.softplus), _kind("LogSigmoid", neural.logsigmoid)
+_ELU, _LEAKY = _kind("Elu", neural.elu), _kind("LeakyRelu", neural.leaky_relu)
+_HARDTANH, _HARDSIGMOID = _kind("Hardtanh", neural.hardtanh), _kind("Hardsigmoid", neural.hardsigmoid)
+_HARDSWISH, _PRELU = _kind("Hardswish", neural.hardswish), _kind("PreluKernel", neural.prelu, 2)
+
+
+def _apply(kind: type[Elementwise], input: Tensor, inplace: bool = False, **keywords: Any) -> Tensor:
+    if inplace:
+        return in_place(input, lambda t: meet(kind, kind.function, (t,), True, **keywords))
+    result: Tensor = meet(kind, kind.function, (input,), True, **keywords)
+    return result
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    return input.relu_() if inplace else _relu(input)  # type: ignore[no-any-return]
+
+
+def relu_(input: Tensor) -> Tensor:
+    return input.relu_()  # type: ignore[no-any-return]
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    return _apply(_HARDTANH, input, inplace, low=0.0, high=6.0)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    return _apply(_HARDTANH, input, inplace, low=min_val, high=max_val)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    return _apply(_LEAKY, input, inplace, negative_slope=negative_slope)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    return _apply(_ELU, input, inplace, alpha=alpha)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    return _apply(_ELU, input, inplace, alpha=alpha, input_scale=1.0 / alpha)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    return _apply(_ELU, input, inplace, alpha=1.6732632423543772, scale=1.0507009873554805)
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return _apply(_GELU if approximate == "none" else _GELU_TANH, input)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    return _apply(_SILU, input, inplace)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    return _apply(_MISH, input, inplace)
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    return _apply(_SOFTPLUS, input, beta=beta, threshold=threshold)
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    return _apply(_LOGSIGMOID, input)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    return _apply(_HARDSIGMOID, input, inplace)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    return _apply(_HARDSWISH, input, inplace)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    if weight.numel() > 1 and input.ndim > 1:
+        weight = weight.reshape(weight.numel(), *([1] * (input.ndim - 2)))
+    result: Tensor = meet(_PRELU, neural.prelu, (input, weight))
+    return result
+
+
+def softsign(input: Tensor) -> Tensor:
+    return input / (input.abs() + 1)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    return input - tanh(input)
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    return input.masked_fill(input.abs() <= lambd, 0.0)  # type: ignore[no-any-return]
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    shrunk = input - lambd * input.detach().sign()
+    return shrunk.masked_fill(input.abs() <= lambd, 0.0)  # type: ignore[no-any-return]
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    out: Tensor = input.masked_fill(input <= threshold, value)
+    return in_place(input, lambda t: t.masked_fill(t <= threshold, value)) if inplace else out
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    first, second = chunk(input, 2, dim)
+    return first * sigmoid(second)
+
+
+def _default_dim(name: str, ndim: int) -> int:
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+        "argument.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    return _softmax(input, _default_dim("softmax", input.ndim) if dim is None else dim, dtype)  # type: ignore[no-any-return]
+
+
+def softmin(input: Tensor, dim: int | None = None) -> Tensor:
+    return _softmax(-input, _default_dim("softmin", input.ndim) if dim is None else dim)  # type: ignore[no-any-return]
+
+
+def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    return _log_softmax(input, _default_dim("log_softmax", input.ndim) if dim is None else dim, dtype)  # type: ignore[no-any-return]
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    length = norm(input, p, dim, True).clamp(min=eps)
+    return input / expand_as(length, input)

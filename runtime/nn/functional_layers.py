@@ -1,0 +1,329 @@
+"""Linear maps, normalisation, embeddings, dropout, attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime.autograd.record import call, rule_node
+from srcgrad.runtime.rules import neural_loss
+from srcgrad.runtime.tensor_base import Tensor, wrap
+from srcgrad.runtime.tensor_create import default_generator
+from srcgrad.runtime.tensor_inplace import store
+from srcgrad.runtime.tensor_linalg import ADDMM, einsum, matmul_
+from srcgrad.runtime.tensor_reduce import norm, softmax
+from srcgrad.runtime.tensor_types import finfo
+from srcgrad.runtime.tensor_views import reshape, t
+
+LAYER_NORM = rule_node("NativeLayerNormBackward0", neural_loss.normalize)
+BATCH_NORM = rule_node("NativeBatchNormBackward0", neural_loss.normalize)
+GROUP_NORM = rule_node("NativeGroupNormBackward0", neural_loss.normalize)
+RMS_NORM = rule_node("FusedRmsNormBackward0", neural_loss.rms_normalize)
+EMBEDDING = rule_node("EmbeddingBackward0", neural_loss.embedding)
+PAD = rule_node("ConstantPadNdBackward0", np.pad)
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input @ weight.T + bias`."""
+    x, w = input._array, weight._array
+    if x.dtype != w.dtype:
+        raise RuntimeError(
+            "mat1 and mat2 must have the same dtype, but got "
+            f"{input.type().rpartition('.')[2].removesuffix('Tensor')} and "
+            f"{weight.type().rpartition('.')[2].removesuffix('Tensor')}"
+        )
+    if x.shape[-1:] != w.shape[-1:]:
+        rows = math.prod(x.shape[:-1])
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1]} and {w.shape[-1]}x{w.shape[0]})"
+        )
+    if bias is not None and x.ndim == 2:
+        return call(ADDMM, (bias, input, t(weight)))  # type: ignore[no-any-return]
+    out: Tensor = matmul_(input, t(weight))
+    return out if bias is None else out + bias
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    out = einsum("...i,kij,...j->...k", input1, weight, input2)
+    return out if bias is None else out + bias
+
+
+def _mask(input: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
+    kept = default_generator.random.random(shape) >= p
+    return wrap(
+        kept.astype(input._array.dtype) / input._array.dtype.type(1 - p)
+        if p < 1
+        else np.zeros(shape, input._array.dtype)
+    )
+
+
+def _check_probability(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zeros with probability `p`, the rest scaled by 1 / (1 - p)."""
+    _check_probability(p)
+    if not training or p == 0:
+        return input
+    mask = _mask(input, p, input._array.shape)
+    return input.mul_(mask) if inplace else input * mask  # type: ignore[no-any-return]
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    return _channels(input, p, training, 1)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    return _channels(input, p, training, 2)
+
+
+def _channels(input: Tensor, p: float, training: bool, n: int) -> Tensor:
+    _check_probability(p)
+    if not training or p == 0:
+        return input
+    return input * _mask(input, p, (*input._array.shape[:-n], *([1] * n)))
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: Any = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of `weight` at `input`."""
+    i = input._array
+    if i.dtype.kind not in "iu":
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
+            "Int; but got "
+            f"{input.type()} instead (while checking arguments for embedding)"
+        )
+    n = weight._array.shape[0]
+    if i.size and (i.min() < 0 or i.max() >= n):
+        raise IndexError("index out of range in self")
+    if padding_idx is not None and padding_idx < 0:
+        padding_idx += n
+    return call(EMBEDDING, (weight, np.asarray(i) if isinstance(i, np.generic) else i, padding_idx))  # type: ignore[no-any-return]
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    i = tensor._array
+    n = int(i.max()) + 1 if num_classes == -1 else num_classes
+    return wrap((np.expand_dims(i, -1) == np.arange(n)).astype(np.int64))
+
+
+# --- normalisation ------------------------------------------------------------------------------------------
+
+
+def layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Tensor:
+    n = len(normalized_shape)
+    if tuple(input._array.shape[-n:]) != tuple(normalized_shape):
+        raise RuntimeError(
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
+            f"{', '.join(map(str, normalized_shape))}], "
+            f"but got input of size{list(input._array.shape)}"
+        )
+    return call(LAYER_NORM, (input, weight, bias, tuple(range(-n, 0)), eps))  # type: ignore[no-any-return]
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None
+) -> Tensor:
+    eps = finfo(input.dtype).eps if eps is None else eps
+    return call(RMS_NORM, (input, weight, tuple(range(-len(normalized_shape), 0)), eps))  # type: ignore[no-any-return]
+
+
+def _per_channel(x: Tensor | None, ndim: int) -> Tensor | None:
+    return x if x is None or ndim == 2 else reshape(x, (1, -1, *([1] * (ndim - 2))))
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel less its mean over its deviation: of the batch in training, else the running ones."""
+    a = input._array
+    w, b = _per_channel(weight, a.ndim), _per_channel(bias, a.ndim)
+    if not training:
+        mean, var = _per_channel(running_mean, a.ndim), _per_channel(running_var, a.ndim)
+        assert mean is not None and var is not None
+        out = (input - mean) * (1 / (var + eps).sqrt())
+        out = out if w is None else out * w
+        return out if b is None else out + b
+    count = a.size // a.shape[1]
+    if count == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {input.shape}"
+        )
+    axes = (0, *range(2, a.ndim))
+    if running_mean is not None:
+        m = a.dtype.type(momentum)
+        store(running_mean, (1 - m) * running_mean._array + m * a.mean(axis=axes), checked=False)
+        store(running_var, (1 - m) * running_var._array + m * a.var(axis=axes, ddof=1), checked=False)
+    return call(BATCH_NORM, (input, w, b, axes, eps))  # type: ignore[no-any-return]
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Tensor:
+    shape = input._array.shape
+    grouped = reshape(input, (shape[0], num_groups, -1))
+    out = reshape(call(GROUP_NORM, (grouped, None, None, (2,), eps)), shape)
+    w, b = _per_channel(weight, len(shape)), _per_channel(bias, len(shape))
+    out = out if w is None else out * w
+    return out if b is None else out + b
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    a = input._array
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    axes = tuple(range(2, a.ndim))
+    if running_mean is not None:
+        m = a.dtype.type(momentum)
+        store(running_mean, (1 - m) * running_mean._array + m * a.mean(axis=axes).mean(0), checked=False)
+        store(running_var, (1 - m) * running_var._array + m * a.var(axis=axes, ddof=1).mean(0), checked=False)
+    return call(BATCH_NORM, (input, _per_channel(weight, a.ndim), _per_channel(bias, a.ndim), axes, eps))  # type: ignore[no-any-return]
+
+
+# --- shapes -------------------------------------------------------------------------------------------------
+
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Pad the last dimensions: `pad` holds (before, after) from the last dimension backwards."""
+    n = input._array.ndim
+    width = [(0, 0)] * n
+    for i in range(len(pad) // 2):
+        width[n - 1 - i] = (pad[2 * i], pad[2 * i + 1])
+    if any(p < 0 for pair in width for p in pair):
+        key = tuple(
+            slice(max(0, -b), s - max(0, -e) or None)
+            for (b, e), s in zip(width, input._array.shape, strict=True)
+        )
+        input = input[key]
+        width = [(max(0, b), max(0, e)) for b, e in width]
+    names = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+    if mode == "constant":
+        return call(PAD, (input, tuple(width)), {"constant_values": value or 0.0} if value else {})  # type: ignore[no-any-return]
+    return call(rule_node("PadBackward0", np.pad), (input, tuple(width), names[mode]))  # type: ignore[no-any-return]
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    r = upscale_factor
+    *lead, c, h, w = input._array.shape
+    n = len(lead)
+    split = reshape(input, (*lead, c // (r * r), r, r, h, w))
+    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return reshape(split.permute(order), (*lead, c // (r * r), h * r, w * r))  # type: ignore[no-any-return]
+
+
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """Enlarge or shrink the spatial axes, by nearest neighbours or linearly."""
+    n = input._array.ndim - 2
+    old = input._array.shape[2:]
+    if size is not None:
+        new = (size,) * n if isinstance(size, int) else tuple(size)
+    else:
+        factors = (scale_factor,) * n if isinstance(scale_factor, int | float) else tuple(scale_factor)
+        new = tuple(int(math.floor(o * f)) for o, f in zip(old, factors, strict=True))
+    out = input
+    for axis, (o, m) in enumerate(zip(old, new, strict=True)):
+        if mode == "nearest":
+            out = out.index_select(axis + 2, wrap((np.arange(m) * o // m).astype(np.int64)))
+            continue
+        matrix = np.zeros((m, o), input._array.dtype)
+        at = (
+            (np.arange(m) * (o - 1) / max(m - 1, 1))
+            if align_corners
+            else np.maximum((np.arange(m) + 0.5) * o / m - 0.5, 0)
+        )
+        low = np.minimum(at.astype(int), o - 1)
+        high = np.minimum(low + 1, o - 1)
+        np.add.at(matrix, (np.arange(m), low), 1 - (at - low))
+        np.add.at(matrix, (np.arange(m), high), at - low)
+        out = (out.movedim(axis + 2, -1) @ wrap(matrix.T.copy())).movedim(-1, axis + 2)
+    return out
+
+
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """Sliding blocks of an image, as columns."""
+    k, d, p, s = (
+        (v, v) if isinstance(v, int) else tuple(v) for v in (kernel_size, dilation, padding, stride)
+    )
+    x = pad(input, (p[1], p[1], p[0], p[0]))
+    batch, channels, height, width = x._array.shape
+    positions = [
+        (n - di * (ki - 1) - 1) // si + 1 for n, ki, di, si in zip((height, width), k, d, s, strict=True)
+    ]
+    rows = (np.arange(k[0]) * d[0])[:, None, None, None] + (np.arange(positions[0]) * s[0])[
+        None, None, :, None
+    ]
+    columns = (np.arange(k[1]) * d[1])[None, :, None, None] + (np.arange(positions[1]) * s[1])[
+        None, None, None, :
+    ]
+    return x[:, :, wrap(rows), wrap(columns)].reshape(batch, channels * k[0] * k[1], -1)  # type: ignore[no-any-return]
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    dot = (x1 * x2).sum(dim)
+    return dot / (norm(x1, 2, dim).clamp(min=eps) * norm(x2, 2, dim).clamp(min=eps))  # type: ignore[no-any-return]
+
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    return norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """`softmax(query key^T / sqrt(d)) value`."""
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = (query @ key.transpose(-2, -1)) * factor
+    if is_causal:
+        attn_mask = wrap(np.tril(np.ones((query.shape[-2], key.shape[-2]), dtype=bool)))
+    if attn_mask is not None:
+        if attn_mask._array.dtype.kind == "b":
+            scores = scores.masked_fill(attn_mask.logical_not(), float("-inf"))
+        else:
+            scores = scores + attn_mask
+    weights = softmax(scores, -1)
+    return dropout(weights, dropout_p) @ value

@@ -1,0 +1,388 @@
+"""Losses."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime.autograd.record import call, rule_node
+from srcgrad.runtime.nn.functional_activation import logsigmoid
+from srcgrad.runtime.nn.functional_layers import pairwise_distance
+from srcgrad.runtime.rules import neural_loss
+from srcgrad.runtime.tensor_base import Tensor, wrap
+from srcgrad.runtime.tensor_math import where
+from srcgrad.runtime.tensor_reduce import log_softmax
+from srcgrad.runtime.tensor_views import broadcast_tensors, unsqueeze
+
+MSE = rule_node("MseLossBackward0", neural_loss.mse)
+SMOOTH_L1 = rule_node("SmoothL1LossBackward0", neural_loss.smooth_l1)
+HUBER = rule_node("HuberLossBackward0", neural_loss.huber)
+BCE = rule_node("BinaryCrossEntropyBackward0", neural_loss.bce)
+BCE_LOGITS = rule_node("BinaryCrossEntropyWithLogitsBackward0", neural_loss.bce_with_logits)
+NLL = rule_node("NllLossBackward0", neural_loss.nll)
+
+
+def _reduced(values: Tensor, reduction: str) -> Tensor:
+    if reduction == "none":
+        return values
+    if reduction == "mean":
+        return values.mean()
+    if reduction == "sum":
+        return values.sum()
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def _check(reduction: str) -> None:
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def _legacy(size_average: Any, reduce: Any, reduction: str) -> str:
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+def _pair(input: Tensor, target: Tensor, level: int = 3) -> tuple[Tensor, Tensor]:
+    if input._array.shape != target._array.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). "
+            "This will likely lead "
+            "to incorrect results due to broadcasting. Please ensure they have the same size.",
+            UserWarning,
+            stacklevel=level,
+        )
+        input, target = broadcast_tensors(input, target)
+    if input._array.dtype != target._array.dtype:
+        from srcgrad.runtime.tensor_create import convert
+        from srcgrad.runtime.tensor_types import result_dtype
+
+        dtype = result_dtype((input._array, target._array))
+        input, target = convert(input, dtype), convert(target, dtype)
+    return input, target
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Tensor:
+    """The mean of the squared differences."""
+    reduction = _legacy(size_average, reduce, reduction)
+    _check(reduction)
+    if input._array.shape != target._array.shape or input._array.dtype != target._array.dtype:
+        input, target = _pair(input, target)
+    return call(MSE, (input, target, reduction))  # type: ignore[no-any-return]
+
+
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Tensor:
+    input, target = _pair(input, target)
+    return _reduced((input - target).abs(), _legacy(size_average, reduce, reduction))
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    input, target = _pair(input, target)
+    _check(reduction)
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    return call(SMOOTH_L1, (input, target, reduction, beta))  # type: ignore[no-any-return]
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Tensor:
+    input, target = _pair(input, target)
+    _check(reduction)
+    return call(HUBER, (input, target, reduction, delta))  # type: ignore[no-any-return]
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the log-probability of the target classes."""
+    reduction = _legacy(size_average, reduce, reduction)
+    _check(reduction)
+    i = target._array
+    x = input
+    if i.dtype.kind not in "iu":
+        raise RuntimeError(
+            f"expected scalar type Long but found {target.type().rpartition('.')[2].removesuffix('Tensor')}"
+        )
+    alone = x._array.ndim == 1
+    if alone:
+        x, i = unsqueeze(x, 0), np.reshape(i, (1,))
+    if x._array.shape[0] != i.shape[0]:
+        raise ValueError(
+            f"Expected input batch_size ({x._array.shape[0]}) to match target batch_size ({i.shape[0]})."
+        )
+    if x._array.shape[2:] != i.shape[1:]:
+        raise RuntimeError(
+            f"Expected target size {[x._array.shape[0], *x._array.shape[2:]]}, got {list(i.shape)}"
+        )
+    n = x._array.shape[1]
+    bad = (i != ignore_index) & ((i < 0) | (i >= n))
+    if bool(np.any(bad)):
+        raise IndexError(f"Target {int(i[bad][0])} is out of bounds.")
+    w = None if weight is None else weight._array
+    with np.errstate(all="ignore"):
+        out: Tensor = call(NLL, (x, i, w, ignore_index, reduction))
+    return out[0] if alone and reduction == "none" else out
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """`nll_loss` of `log_softmax`; the target holds classes, or probabilities."""
+    reduction = _legacy(size_average, reduce, reduction)
+    _check(reduction)
+    dim = 0 if input._array.ndim == 1 else 1
+    logp = log_softmax(input, dim)
+    if target._array.shape == input._array.shape and target._array.dtype.kind == "f":
+        n = input._array.shape[dim]
+        if label_smoothing:
+            target = target * (1 - label_smoothing) + label_smoothing / n
+        terms = -(target * logp)
+        if weight is not None:
+            terms = terms * weight.reshape(*((-1,) + (1,) * (input.ndim - dim - 1)))
+        losses = terms.sum(dim)
+        if reduction == "mean":
+            return losses.sum() / (losses.numel() if input.ndim > 1 else 1)  # type: ignore[no-any-return]
+        return losses if reduction == "none" else losses.sum()  # type: ignore[no-any-return]
+    if not label_smoothing:
+        return nll_loss(logp, target, weight, ignore_index=ignore_index, reduction=reduction)
+    n = input._array.shape[dim]
+    plain = nll_loss(
+        logp, target, weight, ignore_index=ignore_index, reduction="none" if reduction == "none" else "sum"
+    )
+    kept = wrap((target._array != ignore_index).astype(input._array.dtype))
+    weighted = logp if weight is None else logp * weight.reshape(*((-1,) + (1,) * (input.ndim - dim - 1)))
+    smooth = -weighted.sum(dim) * kept
+    if reduction == "none":
+        return (1 - label_smoothing) * plain + label_smoothing / n * smooth
+    total = (1 - label_smoothing) * plain + label_smoothing / n * smooth.sum()
+    if reduction == "sum":
+        return total  # type: ignore[no-any-return]
+    w = neural_loss.nll_weights(
+        input._array, target._array, None if weight is None else weight._array, ignore_index
+    )
+    return total / float(np.sum(w))  # type: ignore[no-any-return]
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    _check(reduction)
+    if input._array.shape != target._array.shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is "
+            "deprecated. Please "
+            "ensure they have the same size."
+        )
+    a = input._array
+    if bool(np.any((a < 0) | (a > 1))):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    from srcgrad.runtime import arrays
+
+    with arrays.quiet():
+        return call(BCE, (input, target, weight, reduction))  # type: ignore[no-any-return]
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    _check(reduction)
+    if input._array.shape != target._array.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    return call(BCE_LOGITS, (input, target, weight, pos_weight, reduction))  # type: ignore[no-any-return]
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """`target * (log(target) - input)`, with `input` in logarithms."""
+    if log_target:
+        terms = target.exp() * (target - input)
+    else:
+        from srcgrad.runtime.tensor import FUNCTIONS
+
+        terms = FUNCTIONS["xlogy"](target, target) - target * input
+    if reduction == "batchmean":
+        return terms.sum() / input.shape[0]  # type: ignore[no-any-return]
+    return _reduced(terms, reduction)
+
+
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    return _reduced(where(target == 1, input, (margin - input).clamp(min=0)), reduction)
+
+
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    return _reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
+
+
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
+    return _reduced(-logsigmoid(target * input), reduction)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    x = unsqueeze(input, 0) if input.ndim == 1 else input
+    i = target.reshape(-1)
+    n, c = x.shape
+    rows = wrap(np.arange(n))
+    right = x[rows, i].unsqueeze(1)
+    gap = (margin - right + x).clamp(min=0)
+    if p == 2:
+        gap = gap * gap
+    if weight is not None:
+        gap = gap * weight[i].unsqueeze(1)
+    others = wrap((np.arange(c)[None] != i._array[:, None]).astype(x._array.dtype))
+    losses = (gap * others).sum(1) / c
+    return _reduced(losses[0] if input.ndim == 1 else losses, reduction)
+
+
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    eps = 1e-12
+    dot = (input1 * input2).sum(-1)
+    cos = dot / ((input1 * input1).sum(-1) + eps).mul((input2 * input2).sum(-1) + eps).sqrt()
+    zero = wrap(np.zeros_like(cos._array))
+    losses = where(target == 1, 1 - cos, zero) + where(target == -1, (cos - margin).clamp(min=0), zero)
+    return _reduced(losses, reduction)
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        from srcgrad.runtime.tensor_math import minimum
+
+        far = minimum(far, pairwise_distance(positive, negative, p, eps))
+    return _reduced((near - far + margin).clamp(min=0), reduction)
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: Any = None,
+    eps: float = 1e-8,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    return _reduced(loss, reduction)
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    if not isinstance(var, Tensor):
+        var = wrap(np.full(input._array.shape, var, input._array.dtype))
+    if bool((var._array < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    clamped = var.clone()
+    from srcgrad.runtime.autograd.modes import no_grad
+
+    with no_grad():
+        clamped.clamp_(min=eps)
+    loss = 0.5 * (clamped.log() + (input - target) ** 2 / clamped)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return _reduced(loss, reduction)

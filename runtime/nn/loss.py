@@ -1,0 +1,85 @@
+"""Losses as modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from srcgrad.runtime.nn import functional as F
+from srcgrad.runtime.nn.module import Module
+from srcgrad.runtime.tensor_base import Tensor
+
+
+class _Loss(Module):
+    """A loss whose options are listed with their defaults; `buffers` among them are tensors kept as state."""
+
+    function: Any = None
+    options: dict[str, Any] = {}
+    tensors: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        *args: Any,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+        **keywords: Any,
+    ):
+        super().__init__()
+        values = dict(self.options)
+        for name, value in zip(self.options, args, strict=False):
+            values[name] = value
+        for name, value in keywords.items():
+            if name not in values:
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() got an unexpected keyword argument '{name}'"
+                )
+            values[name] = value
+        for name, value in values.items():
+            if name in self.tensors:
+                self.register_buffer(name, value)
+            else:
+                setattr(self, name, value)
+        if reduce is False:
+            reduction = "none"
+        elif size_average is False:
+            reduction = "sum"
+        self.reduction = reduction
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        keywords = {name: getattr(self, name) for name in self.options}
+        return type(self).function(*inputs, reduction=self.reduction, **keywords)  # type: ignore[no-any-return]
+
+
+def _made(name: str, function: Any, tensors: tuple[str, ...] = (), **options: Any) -> Any:
+    members = {
+        "function": staticmethod(function), "options": options, "tensors": tensors,
+        "__doc__": function.__doc__ or f"{name}.", "__module__": __name__,
+    }  # fmt: skip
+    return type(name, (_Loss,), members)
+
+
+MSELoss = _made("MSELoss", F.mse_loss)
+L1Loss = _made("L1Loss", F.l1_loss)
+SmoothL1Loss = _made("SmoothL1Loss", F.smooth_l1_loss, beta=1.0)
+HuberLoss = _made("HuberLoss", F.huber_loss, delta=1.0)
+NLLLoss = _made("NLLLoss", F.nll_loss, ("weight",), weight=None, ignore_index=-100)
+CrossEntropyLoss = _made(
+    "CrossEntropyLoss", F.cross_entropy, ("weight",), weight=None, ignore_index=-100, label_smoothing=0.0
+)
+BCELoss = _made("BCELoss", F.binary_cross_entropy, ("weight",), weight=None)
+BCEWithLogitsLoss = _made(
+    "BCEWithLogitsLoss",
+    F.binary_cross_entropy_with_logits,
+    ("weight", "pos_weight"),
+    weight=None,
+    pos_weight=None,
+)
+KLDivLoss = _made("KLDivLoss", F.kl_div, log_target=False)
+HingeEmbeddingLoss = _made("HingeEmbeddingLoss", F.hinge_embedding_loss, margin=1.0)
+MarginRankingLoss = _made("MarginRankingLoss", F.margin_ranking_loss, margin=0.0)
+SoftMarginLoss = _made("SoftMarginLoss", F.soft_margin_loss)
+MultiMarginLoss = _made("MultiMarginLoss", F.multi_margin_loss, ("weight",), p=1, margin=1.0, weight=None)
+CosineEmbeddingLoss = _made("CosineEmbeddingLoss", F.cosine_embedding_loss, margin=0.0)
+TripletMarginLoss = _made("TripletMarginLoss", F.triplet_margin_loss, margin=1.0, p=2.0, eps=1e-6, swap=False)
+PoissonNLLLoss = _made("PoissonNLLLoss", F.poisson_nll_loss, log_input=True, full=False, eps=1e-8)
+GaussianNLLLoss = _made("GaussianNLLLoss", F.gaussian_nll_loss, full=False, eps=1e-6)

@@ -1,0 +1,114 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from srcgrad.runtime.nn import functional as F
+from srcgrad.runtime.nn.module import Module
+
+
+class _MaxPool(Module):
+    function: Any = None
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding, self.dilation, self.return_indices, self.ceil_mode = (
+            padding,
+            dilation,
+            return_indices,
+            ceil_mode,
+        )
+
+    def forward(self, input: Any) -> Any:
+        return type(self).function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class _AvgPool(Module):
+    function: Any = None
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding, self.ceil_mode, self.count_include_pad = padding, ceil_mode, count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Any) -> Any:
+        return type(self).function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _Adaptive(Module):
+    function: Any = None
+
+    def __init__(self, output_size: Any):
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input: Any) -> Any:
+        return type(self).function(input, self.output_size)
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+def _made(name: str, base: type, function: Any) -> Any:
+    return type(
+        name, (base,), {"function": staticmethod(function), "__doc__": f"{name}.", "__module__": __name__}
+    )
+
+
+MaxPool1d = _made("MaxPool1d", _MaxPool, F.max_pool1d)
+MaxPool2d = _made("MaxPool2d", _MaxPool, F.max_pool2d)
+MaxPool3d = _made("MaxPool3d", _MaxPool, F.max_pool3d)
+AvgPool1d = _made("AvgPool1d", _AvgPool, F.avg_pool1d)
+AvgPool2d = _made("AvgPool2d", _AvgPool, F.avg_pool2d)
+AvgPool3d = _made("AvgPool3d", _AvgPool, F.avg_pool3d)
+AdaptiveAvgPool1d = _made("AdaptiveAvgPool1d", _Adaptive, F.adaptive_avg_pool1d)
+AdaptiveAvgPool2d = _made("AdaptiveAvgPool2d", _Adaptive, F.adaptive_avg_pool2d)
+AdaptiveMaxPool1d = _made("AdaptiveMaxPool1d", _Adaptive, F.adaptive_max_pool1d)
+AdaptiveMaxPool2d = _made("AdaptiveMaxPool2d", _Adaptive, F.adaptive_max_pool2d)

@@ -1,0 +1,249 @@
+"""Recurrent layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from srcgrad.runtime.nn import functional as F
+from srcgrad.runtime.nn import init
+from srcgrad.runtime.nn.module import Module
+from srcgrad.runtime.nn.parameter import Parameter
+from srcgrad.runtime.tensor_base import Tensor
+from srcgrad.runtime.tensor_create import empty
+from srcgrad.runtime.tensor_views import cat, stack
+
+
+def _lstm(x: Tensor, state: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+    h, c = state
+    i, f, g, o = (F.linear(x, w_ih, b_ih) + F.linear(h, w_hh, b_hh)).chunk(4, -1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def _gru(x: Tensor, state: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+    (h,) = state
+    x_r, x_z, x_n = F.linear(x, w_ih, b_ih).chunk(3, -1)
+    h_r, h_z, h_n = F.linear(h, w_hh, b_hh).chunk(3, -1)
+    r, z = (x_r + h_r).sigmoid(), (x_z + h_z).sigmoid()
+    n = (x_n + r * h_n).tanh()
+    return ((1 - z) * n + z * h,)
+
+
+def _rnn(activation: str) -> Callable[..., Any]:
+    def step(x: Tensor, state: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+        (h,) = state
+        out = F.linear(x, w_ih, b_ih) + F.linear(h, w_hh, b_hh)
+        return (out.tanh() if activation == "tanh" else out.relu(),)
+
+    return step
+
+
+class _Recurrent(Module):
+    gates = 1
+    states = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.input_size, self.hidden_size, self.num_layers, self.bias = (
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+        )
+        self.batch_first, self.dropout, self.bidirectional = batch_first, float(dropout), bidirectional
+        bound = 1 / math.sqrt(hidden_size) if hidden_size else 0
+        rows = self.gates * hidden_size
+        for layer in range(num_layers):
+            width = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
+            for suffix in ("", "_reverse") if bidirectional else ("",):
+                shapes = {"weight_ih": (rows, width), "weight_hh": (rows, hidden_size)}
+                if bias:
+                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                for name, shape in shapes.items():
+                    values = init.uniform_(empty(*shape, dtype=dtype, device=device), -bound, bound)
+                    self.register_parameter(f"{name}_l{layer}{suffix}", Parameter(values))
+
+    def _step(self) -> Callable[..., Any]:
+        raise NotImplementedError
+
+    def _weights(self, layer: int, suffix: str) -> tuple[Any, ...]:
+        own = self._parameters
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        return tuple(own.get(f"{n}_l{layer}{suffix}") for n in names)
+
+    def flatten_parameters(self) -> None:
+        """Nothing to do: there is no fused kernel here."""
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        alone = input.ndim == 2
+        if input.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                f"{input.shape[-1]}"
+            )
+        x = input.unsqueeze(1) if alone else input.transpose(0, 1) if self.batch_first else input
+        directions = 2 if self.bidirectional else 1
+        batch = x.shape[1]
+        if hx is None:
+            zero = x.new_zeros(self.num_layers * directions, batch, self.hidden_size)
+            given: tuple[Any, ...] = (zero,) * self.states
+        else:
+            given = hx if isinstance(hx, tuple) else (hx,)
+            if alone:
+                given = tuple(h.unsqueeze(1) for h in given)
+        step = self._step()
+        last: list[list[Any]] = [[] for _ in range(self.states)]
+        for layer in range(self.num_layers):
+            outputs = []
+            for direction, suffix in enumerate(("", "_reverse")[:directions]):
+                weights = self._weights(layer, suffix)
+                state = tuple(h[layer * directions + direction] for h in given)
+                steps: list[Any] = []
+                times = list(x.unbind(0))
+                for part in reversed(times) if direction else times:
+                    state = step(part, state, *weights)
+                    steps.append(state[0])
+                outputs.append(stack(steps[::-1] if direction else steps))
+                for place, s in zip(last, state, strict=True):
+                    place.append(s)
+            x = outputs[0] if directions == 1 else cat(outputs, -1)
+            if self.dropout and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, self.training)
+        final = tuple(stack(s) for s in last)
+        if alone:
+            x, final = x.squeeze(1), tuple(s.squeeze(1) for s in final)
+        elif self.batch_first:
+            x = x.transpose(0, 1)
+        return x, final if self.states > 1 else final[0]
+
+    def extra_repr(self) -> str:
+        out = f"{self.input_size}, {self.hidden_size}"
+        for name, default in (
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0.0),
+            ("bidirectional", False),
+        ):
+            if getattr(self, name) != default:
+                out += f", {name}={getattr(self, name)}"
+        return out
+
+
+class RNN(_Recurrent):
+    """`h = tanh(W x + U h)` (or relu) along a sequence."""
+
+    def __init__(self, *args: Any, nonlinearity: str = "tanh", **keywords: Any):
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__(*args, **keywords)
+        self.nonlinearity = nonlinearity
+
+    def _step(self) -> Callable[..., Any]:
+        return _rnn(self.nonlinearity)
+
+
+class LSTM(_Recurrent):
+    """Long short-term memory (gates i, f, g, o)."""
+
+    gates, states = 4, 2
+
+    def _step(self) -> Callable[..., Any]:
+        return _lstm
+
+
+class GRU(_Recurrent):
+    """Gated recurrent units (gates r, z, n)."""
+
+    gates = 3
+
+    def _step(self) -> Callable[..., Any]:
+        return _gru
+
+
+class _Cell(Module):
+    gates = 1
+    states = 1
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ):
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        bound = 1 / math.sqrt(hidden_size) if hidden_size else 0
+        rows = self.gates * hidden_size
+        for name, shape in {"weight_ih": (rows, input_size), "weight_hh": (rows, hidden_size)}.items():
+            self.register_parameter(
+                name, Parameter(init.uniform_(empty(*shape, dtype=dtype, device=device), -bound, bound))
+            )
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(
+                name,
+                Parameter(init.uniform_(empty(rows, dtype=dtype, device=device), -bound, bound))
+                if bias
+                else None,
+            )
+
+    def _step(self) -> Callable[..., Any]:
+        raise NotImplementedError
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        if hx is None:
+            state: tuple[Any, ...] = (input.new_zeros(*input.shape[:-1], self.hidden_size),) * self.states
+        else:
+            state = hx if isinstance(hx, tuple) else (hx,)
+        out = self._step()(input, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return out if self.states > 1 else out[0]
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
+
+
+class RNNCell(_Cell):
+    """One step of an RNN."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def _step(self) -> Callable[..., Any]:
+        return _rnn(self.nonlinearity)
+
+
+class LSTMCell(_Cell):
+    """One step of an LSTM."""
+
+    gates, states = 4, 2
+
+    def _step(self) -> Callable[..., Any]:
+        return _lstm
+
+
+class GRUCell(_Cell):
+    """One step of a GRU."""
+
+    gates = 3
+
+    def _step(self) -> Callable[..., Any]:
+        return _gru

@@ -1,0 +1,106 @@
+"""Utilities on parameters and gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from srcgrad.runtime.autograd.modes import no_grad
+from srcgrad.runtime.tensor_base import Tensor
+from srcgrad.runtime.tensor_create import tensor
+from srcgrad.runtime.tensor_reduce import norm
+from srcgrad.runtime.tensor_views import cat, stack
+
+
+def _with_grads(parameters: Any) -> list[Tensor]:
+    found = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    return [p for p in found if p._grad is not None]
+
+
+def get_total_norm(
+    tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    norms = [norm(t, norm_type) for t in tensors]
+    if not norms:
+        return tensor(0.0)
+    total = norm(stack(norms), norm_type)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
+            "cannot be clipped. To "
+            "disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+def clip_grad_norm_(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: Any = None,
+) -> Tensor:
+    """Scale all gradients together so that their norm is at most `max_norm`; returns the norm before."""
+    ps = _with_grads(parameters)
+    with no_grad():
+        total = get_total_norm(
+            [p._grad for p in ps if p._grad is not None], float(norm_type), error_if_nonfinite
+        )
+        scale = float(max_norm) / (total + 1e-6)
+        factor = scale.clamp(max=1.0)
+        for p in ps:
+            p.grad.mul_(factor)
+    return total
+
+
+clip_grad_norm = clip_grad_norm_
+
+
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
+    """Keep every element of the gradients between `-clip_value` and `clip_value`."""
+    with no_grad():
+        for p in _with_grads(parameters):
+            p.grad.clamp_(-float(clip_value), float(clip_value))
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All parameters in one vector (recorded)."""
+    return cat([p.reshape(-1) for p in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Write a vector back into the parameters."""
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected srcgrad.Tensor, but got: {type(vec)}")
+    start = 0
+    for p in parameters:
+        n = p.numel()
+        p.data = vec[start : start + n].view_as(p).data
+        start += n
+
+
+class rnn:  # noqa: N801
+    """Padding of sequences."""
+
+    @staticmethod
+    def pad_sequence(
+        sequences: list[Tensor], batch_first: bool = False, padding_value: float = 0.0
+    ) -> Tensor:
+        from srcgrad.runtime.tensor_create import full
+
+        longest = max(s.shape[0] for s in sequences)
+        rows = [
+            cat([s, full((longest - s.shape[0], *s.shape[1:]), padding_value, dtype=s.dtype)])
+            if s.shape[0] < longest
+            else s
+            for s in sequences
+        ]
+        return stack(rows, 0 if batch_first else 1)
+
+
+__all__ = [
+    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "rnn",
+    "vector_to_parameters",
+]  # fmt: skip

@@ -1,0 +1,285 @@
+"""Losses and normalisation of neural networks, with their rules (formulas as in PyTorch's documentation)."""
+
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
+from __future__ import annotations
+
+import numpy as np
+
+from srcgrad.runtime.rules.inputs import generic, positive
+from srcgrad.runtime.rules.neural import sigmoid
+from srcgrad.runtime.rules.table import case, forward, reverse
+from srcgrad.runtime.support import put_along, scatter, unbroadcast
+
+X = generic(2, 3)
+Y = generic(2, 3, seed=1)
+P = positive(2, 3)
+
+
+def reduced(values, reduction):
+    """`values` themselves, their sum, or their mean."""
+    if reduction == "mean":
+        return np.mean(values)
+    return np.sum(values) if reduction == "sum" else values
+
+
+def share(g, x, reduction):
+    """The cotangent of each value in `reduced(values)`, for values shaped as `x` (or one that broadcasts to
+    that)."""
+    return g / np.size(x) if reduction == "mean" else g
+
+
+def mse(x, target, reduction="mean"):
+    """The squared differences."""
+    d = x - target
+    return reduced(d * d, reduction)
+
+
+@reverse(mse, wrt=("x", "target"), at=[(X, Y), case(X, Y, reduction="sum"), case(X, Y, reduction="none")])
+def mse_rule(g, y, x, target, reduction="mean"):
+    d = 2 * share(g, x, reduction) * (x - target)
+    return d, -d
+
+
+@forward(mse)
+def mse_forward(x_dot, target_dot, y, x, target, reduction="mean"):
+    return reduced(2 * (x - target) * x_dot, reduction), reduced(2 * (target - x) * target_dot, reduction)
+
+
+def smooth_l1(x, target, reduction="mean", beta=1.0):
+    """Squares below `beta`, absolute values above."""
+    d = np.abs(x - target)
+    return reduced(np.where(d < beta, 0.5 * d * d / (beta or 1.0), d - 0.5 * beta), reduction)
+
+
+@reverse(smooth_l1, wrt=("x", "target"), at=[(X, Y), case(X, Y, reduction="none", beta=0.3)])
+def smooth_l1_rule(g, y, x, target, reduction="mean", beta=1.0):
+    d = x - target
+    slope = share(g, x, reduction) * np.where(np.abs(d) < beta, d / (beta or 1.0), np.sign(d))
+    return slope, -slope
+
+
+@forward(smooth_l1)
+def smooth_l1_forward(x_dot, target_dot, y, x, target, reduction="mean", beta=1.0):
+    d = x - target
+    slope = np.where(np.abs(d) < beta, d / (beta or 1.0), np.sign(d))
+    return reduced(slope * x_dot, reduction), reduced(-slope * target_dot, reduction)
+
+
+def huber(x, target, reduction="mean", delta=1.0):
+    """Squares below `delta`, a line of slope `delta` above."""
+    d = np.abs(x - target)
+    return reduced(np.where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction)
+
+
+@reverse(huber, wrt=("x", "target"), at=[(X, Y), case(X, Y, reduction="none", delta=0.3)])
+def huber_rule(g, y, x, target, reduction="mean", delta=1.0):
+    d = x - target
+    slope = share(g, x, reduction) * np.where(np.abs(d) <= delta, d, delta * np.sign(d))
+    return slope, -slope
+
+
+@forward(huber)
+def huber_forward(x_dot, target_dot, y, x, target, reduction="mean", delta=1.0):
+    d = x - target
+    slope = np.where(np.abs(d) <= delta, d, delta * np.sign(d))
+    return reduced(slope * x_dot, reduction), reduced(-slope * target_dot, reduction)
+
+
+def bce_with_logits(x, target, weight=None, pos_weight=None, reduction="mean"):
+    """The cross entropy of `sigmoid(x)` and `target`, without overflow."""
+    tail = np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0)
+    if pos_weight is None:
+        loss = (1 - target) * x + tail
+    else:
+        loss = (1 - target) * x + (1 + (pos_weight - 1) * target) * tail
+    if weight is not None:
+        loss = loss * weight
+    return reduced(loss, reduction)
+
+
+@reverse(
+    bce_with_logits,
+    wrt=("x", "target"),
+    at=[(X, P), case(X, P, pos_weight=np.array([1.0, 2.0, 3.0])), case(X, P, P, reduction="none")],
+)
+def bce_with_logits_rule(g, y, x, target, weight=None, pos_weight=None, reduction="mean"):
+    return (
+        share(g, x, reduction) * bce_slope(x, target, weight, pos_weight),
+        share(g, x, reduction) * bce_target_slope(x, weight, pos_weight),
+    )
+
+
+@forward(bce_with_logits)
+def bce_with_logits_forward(x_dot, target_dot, y, x, target, weight=None, pos_weight=None, reduction="mean"):
+    return (
+        reduced(x_dot * bce_slope(x, target, weight, pos_weight), reduction),
+        reduced(target_dot * bce_target_slope(x, weight, pos_weight), reduction),
+    )
+
+
+def bce_slope(x, target, weight, pos_weight):
+    """The derivative of each term for `x`."""
+    if pos_weight is None:
+        slope = sigmoid(x) - target
+    else:
+        slope = 1 - target - (1 + (pos_weight - 1) * target) * sigmoid(-x)
+    return slope if weight is None else slope * weight
+
+
+def bce_target_slope(x, weight, pos_weight):
+    """The derivative of each term for `target`."""
+    slope = -x
+    if pos_weight is not None:
+        slope = slope + (pos_weight - 1) * (np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0))
+    return slope if weight is None else slope * weight
+
+
+def bce(x, target, weight=None, reduction="mean"):
+    """The cross entropy of probabilities `x` and `target`; logarithms are kept above -100."""
+    loss = -(target * np.maximum(np.log(x), -100) + (1 - target) * np.maximum(np.log1p(-x), -100))
+    if weight is not None:
+        loss = loss * weight
+    return reduced(loss, reduction)
+
+
+@reverse(bce, at=[(0.2 + 0.5 * P / 4, P), case(0.2 + 0.5 * P / 4, P, P, reduction="none")])
+def bce_rule(g, y, x, target, weight=None, reduction="mean"):
+    slope = share(g, x, reduction) * (x - target) / np.maximum(x * (1 - x), 1e-12)
+    return slope if weight is None else slope * weight
+
+
+@forward(bce)
+def bce_forward(x_dot, y, x, target, weight=None, reduction="mean"):
+    slope = x_dot * (x - target) / np.maximum(x * (1 - x), 1e-12)
+    return reduced(slope if weight is None else slope * weight, reduction)
+
+
+def nll_weights(x, target, weight, ignore_index):
+    """The weight of each target: that of its class, and 0 if it is to be ignored."""
+    kept = target != ignore_index
+    if weight is None:
+        return kept.astype(x.dtype)
+    return np.take(weight, np.where(kept, target, 0)) * kept
+
+
+def nll(x, target, weight=None, ignore_index=-100, reduction="mean"):
+    """Minus the log-probability (axis 1 of `x`) of each target class."""
+    w = nll_weights(x, target, weight, ignore_index)
+    safe = np.where(target == ignore_index, 0, target)
+    picked = -w * np.take_along_axis(x, np.expand_dims(safe, 1), 1)[:, 0]
+    if reduction == "mean":
+        return np.sum(picked) / np.sum(w)
+    return np.sum(picked) if reduction == "sum" else picked
+
+
+@reverse(
+    nll,
+    linear=True,
+    at=[
+        (X, np.array([0, 2])),
+        (X, np.array([1, 1]), np.array([0.5, 2.0, 1.0])),
+        case(generic(2, 3, 2), np.array([[0, 1], [2, -100]]), reduction="sum"),
+    ],
+)
+def nll_rule(g, y, x, target, weight=None, ignore_index=-100, reduction="mean"):
+    w = nll_weights(x, target, weight, ignore_index)
+    each = -w * (g / np.sum(w) if reduction == "mean" else g)
+    safe = np.where(target == ignore_index, 0, target)
+    return put_along(np.expand_dims(each, 1), x, np.expand_dims(safe, 1), 1)
+
+
+def embedding(weight, indices, padding_idx=None):
+    """The rows of `weight` at `indices`."""
+    return weight[indices]
+
+
+@reverse(embedding, at=[(X, np.array([1, 0, 1])), (X, np.array([1, 0, 1]), 0)])
+def embedding_rule(g, y, weight, indices, padding_idx=None):
+    """The row `padding_idx` gets nothing."""
+    if padding_idx is None:
+        return scatter(g, weight, indices)
+    return scatter(g * np.expand_dims(indices != padding_idx, -1), weight, indices)
+
+
+@forward(embedding)
+def embedding_forward(weight_dot, y, weight, indices, padding_idx=None):
+    if padding_idx is None:
+        return weight_dot[indices]
+    return weight_dot[indices] * np.expand_dims(indices != padding_idx, -1)
+
+
+# --- normalisation ------------------------------------------------------------------------------------------
+
+
+def deviation_root(x, axis, eps):
+    """`1 / sqrt(var + eps)` along `axis`, kept."""
+    return 1 / np.sqrt(np.var(x, axis=axis, keepdims=True) + eps)
+
+
+def standard(x, axis, eps):
+    """`x` less its mean, over its deviation."""
+    return (x - np.mean(x, axis=axis, keepdims=True)) * deviation_root(x, axis, eps)
+
+
+def normalize(x, weight, bias, axis, eps):
+    """`standard(x) * weight + bias`."""
+    out = standard(x, axis, eps)
+    if weight is not None:
+        out = out * weight
+    return out if bias is None else out + bias
+
+
+@reverse(
+    normalize,
+    wrt=("x", "weight", "bias"),
+    at=[
+        (X, generic(3), generic(3, seed=2), (1,), 1e-5),
+        (generic(4, 2), generic(2), generic(2, seed=1), (0,), 0.1),
+    ],
+)
+def normalize_rule(g, y, x, weight, bias, axis, eps):
+    return (
+        standard_adjoint(g if weight is None else g * weight, x, axis, eps),
+        unbroadcast(g * standard(x, axis, eps), weight),
+        unbroadcast(g, bias),
+    )
+
+
+@forward(normalize)
+def normalize_forward(x_dot, weight_dot, bias_dot, y, x, weight, bias, axis, eps):
+    moved = standard_adjoint(x_dot, x, axis, eps)
+    return moved if weight is None else moved * weight, weight_dot * standard(x, axis, eps), bias_dot + 0 * y
+
+
+def standard_adjoint(g, x, axis, eps):
+    """The cotangent of `x` for `standard(x)`; the same map gives its tangent."""
+    s = standard(x, axis, eps)
+    centred = g - np.mean(g, axis=axis, keepdims=True) - s * np.mean(g * s, axis=axis, keepdims=True)
+    return centred * deviation_root(x, axis, eps)
+
+
+def rms_normalize(x, weight, axis, eps):
+    """`x` over the root of the mean of its squares."""
+    out = x / np.sqrt(np.mean(x * x, axis=axis, keepdims=True) + eps)
+    return out if weight is None else out * weight
+
+
+def rms_adjoint(g, x, axis, eps):
+    """The cotangent of `x` for `rms_normalize(x, None)`; the same map gives its tangent."""
+    r = 1 / np.sqrt(np.mean(x * x, axis=axis, keepdims=True) + eps)
+    return r * (g - x * r * r * np.mean(g * x, axis=axis, keepdims=True))
+
+
+@reverse(rms_normalize, wrt=("x", "weight"), at=[(X, generic(3), (1,), 1e-5)])
+def rms_normalize_rule(g, y, x, weight, axis, eps):
+    return (
+        rms_adjoint(g if weight is None else g * weight, x, axis, eps),
+        unbroadcast(g * rms_normalize(x, None, axis, eps), weight),
+    )
+
+
+@forward(rms_normalize)
+def rms_normalize_forward(x_dot, weight_dot, y, x, weight, axis, eps):
+    moved = rms_adjoint(x_dot, x, axis, eps)
+    return moved if weight is None else moved * weight, weight_dot * rms_normalize(x, None, axis, eps)

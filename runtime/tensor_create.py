@@ -1,0 +1,530 @@
+"""Making tensors: from data, from NumPy, filled, random, and converted to another dtype or device."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime import arrays
+from srcgrad.runtime.autograd.graph import LEAF
+from srcgrad.runtime.autograd.modes import state
+from srcgrad.runtime.autograd.record import call, rule_node
+from srcgrad.runtime.tensor import FUNCTIONS, public
+from srcgrad.runtime.tensor_base import Tensor, own_memory, wrap
+from srcgrad.runtime.tensor_types import Size, as_dtype, default_dtype, device, number_kind
+
+
+def _backend(where: Any) -> Any:
+    return arrays.BACKENDS[device(where).type]() if where is not None else np
+
+
+def made(array: Any, requires_grad: bool = False) -> Tensor:
+    """A new leaf."""
+    t = wrap(arrays.without_memory(array))
+    if requires_grad:
+        if array.dtype.kind not in "fc":
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        t._history = LEAF
+    return t
+
+
+def _examine(data: Any, depth: int, sizes: list[int]) -> int:
+    """The highest category of number in nested `data`; checks that it is rectangular."""
+    if isinstance(data, list | tuple):
+        if depth == len(sizes):
+            sizes.append(len(data))
+        elif len(data) != sizes[depth]:
+            raise ValueError(f"expected sequence of length {sizes[depth]} at dim {depth} (got {len(data)})")
+        return max([_examine(d, depth + 1, sizes) for d in data], default=-1)
+    if depth < len(sizes) and not (hasattr(data, "shape") and len(data.shape)):
+        raise ValueError(f"expected sequence of length {sizes[depth]} at dim {depth} (got 0)")
+    if isinstance(data, Tensor):
+        return 10 if data._array.dtype.kind in "fc" else 1
+    if isinstance(data, np.ndarray | np.generic):
+        return 10
+    kind = number_kind(data)
+    if kind < 0:
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    return kind
+
+
+def _array_from(data: Any, dtype: Any, xp: Any) -> Any:
+    wanted = None if dtype is None else as_dtype(dtype).numpy
+    if isinstance(data, str | bytes) or data is None:
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if arrays.is_array(data):
+        if isinstance(data, np.ndarray) and data.dtype.kind in "OSUV":
+            raise TypeError(
+                f"can't convert np.ndarray of type {data.dtype}. The only supported types are: float64, "
+                "float32, "
+                "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, "
+                "and bool."
+            )
+        native = data.dtype.newbyteorder("=")
+        module = arrays.namespace(data)
+        return (xp if module is np else module).array(data, dtype=wanted or native)
+    if isinstance(data, list | tuple):
+        kind = _examine(data, 0, [])
+        plain = _plain(data)
+        if kind == 10:
+            array = np.array(plain)
+        elif kind < 0:
+            array = np.array(plain, dtype=default_dtype().numpy)
+        else:
+            array = np.array(plain, dtype=wanted or _dtype_of_kind(kind))
+        return xp.asarray(array if wanted is None or array.dtype == wanted else array.astype(wanted))
+    if isinstance(data, range):
+        return xp.asarray(np.array(data, dtype=wanted or np.int64))
+    kind = number_kind(data)
+    if kind >= 0:
+        return xp.asarray(np.array(data, dtype=wanted or _dtype_of_kind(kind)))
+    if hasattr(data, "__array__"):
+        return _array_from(np.asarray(data), dtype, xp)
+    raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, list | tuple):
+        return [_plain(d) for d in data]
+    return arrays.to_host(data._array)[()] if isinstance(data, Tensor) else data
+
+
+def _dtype_of_kind(kind: int) -> Any:
+    return (np.dtype(bool), np.dtype("int64"), default_dtype().numpy, default_dtype().to_complex().numpy)[
+        kind
+    ]
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new leaf with a copy of `data`: a number, nested lists, an array.
+
+    >>> tensor([1.0, 2.0], requires_grad=True)
+    tensor([1., 2.], requires_grad=True)
+    """
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than srcgrad.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        data = data._array
+    return made(_array_from(data, dtype, _backend(device)), requires_grad)
+
+
+def from_numpy(array: Any) -> Tensor:
+    """A Tensor on the same memory as a NumPy array."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    if any(s < 0 for s in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides "
+            "are not currently "
+            "supported. (You can probably work around this by making a copy of your array with array.copy().)"
+        )
+    if array.dtype.kind in "OSUVMm":
+        _array_from(array, None, np)
+    if not array.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. "
+            "This means writing "
+            "to this tensor will result in undefined behavior.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return wrap(array)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A Tensor that shares memory with `data` where it can."""
+    if isinstance(data, Tensor):
+        return data.to(dtype=dtype, device=device) if dtype is not None or device is not None else data
+    if isinstance(data, np.ndarray) and data.dtype.kind not in "OSUV" and _backend(device) is np:
+        if dtype is None or as_dtype(dtype).numpy == data.dtype:
+            return wrap(data)
+    elif arrays.is_array(data) and not isinstance(data, np.generic) and device is None:
+        return wrap(data if dtype is None else data.astype(as_dtype(dtype).numpy))
+    return made(_array_from(data, dtype, _backend(device)))
+
+
+asarray = as_tensor
+
+
+def scalar_tensor(
+    value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    return full((), value, dtype=dtype or default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def shape_argument(size: Any) -> tuple[int, ...]:
+    """A shape given as separate numbers or as one tuple, list or Size."""
+    if len(size) == 1 and isinstance(size[0], list | tuple):
+        size = size[0]
+    return tuple(int(s) for s in size)
+
+
+def _filled(name: str) -> Any:
+    def create(
+        *size: Any,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        out: Any = None,
+        **_: Any,
+    ) -> Tensor:
+        shape = shape_argument(size or (_.get("size"),))
+        if any(s < 0 for s in shape):
+            raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+        d = as_dtype(dtype).numpy if dtype is not None else default_dtype().numpy
+        return made(getattr(_backend(device), name)(shape, dtype=d), requires_grad)
+
+    create.__name__ = create.__qualname__ = name
+    create.__doc__ = f"A tensor of the given size: NumPy's `{name}`, with the default dtype."
+    return create
+
+
+zeros, ones, empty = _filled("zeros"), _filled("ones"), _filled("empty")
+
+
+def full(
+    size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor filled with one value, whose dtype follows from the value."""
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    d = as_dtype(dtype).numpy if dtype is not None else _dtype_of_kind(number_kind(value))
+    return made(
+        _backend(device).full(
+            shape_argument((size,) if isinstance(size, int) else (tuple(size),)), value, dtype=d
+        ),
+        requires_grad,
+    )
+
+
+def _like(name: str) -> Any:
+    def create(
+        input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
+    ) -> Tensor:
+        a = input._array
+        d = as_dtype(dtype).numpy if dtype is not None else a.dtype
+        xp = arrays.namespace(a) if device is None else _backend(device)
+        return made(getattr(xp, name)(a.shape, dtype=d), requires_grad)
+
+    create.__name__ = create.__qualname__ = name + "_like"
+    return create
+
+
+zeros_like, ones_like, empty_like = _like("zeros"), _like("ones"), _like("empty")
+
+
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    a = input._array
+    d = as_dtype(dtype).numpy if dtype is not None else a.dtype
+    xp = arrays.namespace(a) if device is None else _backend(device)
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    return made(xp.full(a.shape, value, dtype=d), requires_grad)
+
+
+def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Numbers from start (default 0) to before end, by step; int64 if all are integers."""
+    values = [b.item() if isinstance(b, Tensor) else b for b in bounds]
+    d = (
+        as_dtype(dtype).numpy
+        if dtype is not None
+        else _dtype_of_kind(max(1, *(number_kind(v) for v in values)))
+    )
+    start, stop, step = (0, values[0], 1) if len(values) == 1 else (*values, 1)[:3]
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (stop - start) * step < 0:
+        raise RuntimeError("upper bound and larger bound inconsistent with step sign")
+    count = max(0, int(np.ceil((stop - start) / step)))
+    steps = _backend(device).arange(count)
+    exact = start + steps * step
+    return made(exact.astype(d), requires_grad)
+
+
+def linspace(
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    d = as_dtype(dtype).numpy if dtype is not None else default_dtype().numpy
+    return made(_backend(device).linspace(float(start), float(end), steps).astype(d), requires_grad)
+
+
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
+    d = as_dtype(dtype).numpy if dtype is not None else default_dtype().numpy
+    return made((base ** np.linspace(float(start), float(end), steps)).astype(d), requires_grad)
+
+
+def eye(
+    n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    d = as_dtype(dtype).numpy if dtype is not None else default_dtype().numpy
+    return made(_backend(device).eye(n, m, dtype=d), requires_grad)
+
+
+# --- random -------------------------------------------------------------------------------------------------
+
+
+class Generator:
+    """A source of random numbers with a seed of its own."""
+
+    def __init__(self, device: Any = "cpu"):
+        self.device = device
+        self.random = np.random.default_rng()
+
+    def manual_seed(self, seed: int) -> Generator:
+        self.random = np.random.default_rng(seed)
+        return self
+
+    def get_state(self) -> Any:
+        return self.random.bit_generator.state
+
+    def set_state(self, value: Any) -> None:
+        self.random.bit_generator.state = value
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seed the random numbers of this library."""
+    return default_generator.manual_seed(seed)
+
+
+def _random(generator: Generator | None) -> np.random.Generator:
+    return (generator or default_generator).random
+
+
+def _placed(values: Any, dtype: Any, where: Any, requires_grad: bool) -> Tensor:
+    d = as_dtype(dtype).numpy if dtype is not None else default_dtype().numpy
+    return made(_backend(where).asarray(np.asarray(values, dtype=d)), requires_grad)
+
+
+def rand(
+    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None
+) -> Tensor:
+    """Uniform random numbers in [0, 1)."""
+    return _placed(_random(generator).random(shape_argument(size)), dtype, device, requires_grad)
+
+
+def randn(
+    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None
+) -> Tensor:
+    """Normal random numbers."""
+    return _placed(_random(generator).standard_normal(shape_argument(size)), dtype, device, requires_grad)
+
+
+def randint(*args: Any, dtype: Any = None, device: Any = None, generator: Any = None) -> Tensor:
+    low, high, size = (0, *args) if len(args) == 2 else args
+    return _placed(
+        _random(generator).integers(low, high, shape_argument((size,))), dtype or np.int64, device, False
+    )
+
+
+def randperm(n: int, *, dtype: Any = None, device: Any = None, generator: Any = None) -> Tensor:
+    return _placed(_random(generator).permutation(n), dtype or np.int64, device, False)
+
+
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None) -> Tensor:
+    if size is not None:
+        return _placed(_random(generator).normal(mean, std, shape_argument((size,))), None, None, False)
+    base = mean if isinstance(mean, Tensor) else std
+    noise = _placed(_random(generator).standard_normal(tuple(base.shape)), base.dtype, base.device, False)
+    return noise * std + mean
+
+
+@public("bernoulli")
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
+    a = input._array
+    chance = arrays.to_host(a) if p is None else p
+    return _placed(_random(generator).random(a.shape) < chance, input.dtype, input.device, False)
+
+
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
+) -> Tensor:
+    weights = np.atleast_2d(arrays.to_host(input._array)).astype(float)
+    rows = [
+        _random(generator).choice(w.size, num_samples, replace=replacement, p=w / w.sum()) for w in weights
+    ]
+    return made(np.array(rows)[0] if input.ndim == 1 else np.array(rows))
+
+
+def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    return rand(
+        tuple(input.shape),
+        dtype=dtype or input.dtype,
+        device=device or input.device,
+        requires_grad=requires_grad,
+    )
+
+
+def randn_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    return randn(
+        tuple(input.shape),
+        dtype=dtype or input.dtype,
+        device=device or input.device,
+        requires_grad=requires_grad,
+    )
+
+
+def randint_like(input: Tensor, *bounds: int, dtype: Any = None) -> Tensor:
+    return randint(*bounds, tuple(input.shape), dtype=dtype or input.dtype)
+
+
+# --- conversion ---------------------------------------------------------------------------------------------
+
+
+_TO_COPY = rule_node("ToCopyBackward0", np.astype)
+
+
+def convert(t: Tensor, dtype: np.dtype[Any]) -> Tensor:
+    """The tensor in another dtype (itself, if it has it)."""
+    if t._array.dtype == dtype:
+        return t
+    return call(_TO_COPY, (t, dtype), out=t._array.astype(dtype))  # type: ignore[no-any-return]
+
+
+@public("to", function=False)
+def to(
+    self: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool = False,
+    non_blocking: bool = False,
+) -> Tensor:
+    """The tensor with another dtype or on another device; itself if nothing changes."""
+    from srcgrad.runtime.tensor_types import device as Device
+
+    for a in args:
+        if isinstance(a, Tensor):
+            dtype, device = a.dtype, a.device
+        elif isinstance(a, Device) or (isinstance(a, str) and a.partition(":")[0] in arrays.BACKENDS):
+            device = a
+        elif a is not None and not isinstance(a, bool):
+            dtype = a
+    result = self if dtype is None else convert(self, as_dtype(dtype).numpy)
+    if device is not None and Device(device).type != arrays.device_type(self._array):
+        result = _moved(result, Device(device))
+    return result.clone() if copy and result is self else result
+
+
+def _moved(t: Tensor, where: device) -> Tensor:
+    from srcgrad.runtime.autograd.moves import move
+
+    return move(t, where)
+
+
+def _converter(name: str, dtype: str) -> None:
+    numpy_dtype = np.dtype(dtype)
+
+    def method(self: Tensor) -> Tensor:
+        return convert(self, numpy_dtype)
+
+    method.__name__ = name
+    setattr(Tensor, name, method)
+
+
+for _n, _d in {
+    "float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64",
+    "short": "int16",
+    "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128",
+}.items():  # fmt: skip
+    _converter(_n, _d)
+
+
+@public("cpu", function=False)
+def cpu(self: Tensor) -> Tensor:
+    return to(self, device="cpu")
+
+
+@public("cuda", function=False)
+def cuda(self: Tensor, index: int | None = None) -> Tensor:
+    return to(self, device="cuda")
+
+
+@public("type_as", function=False)
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    return convert(self, other._array.dtype)
+
+
+@public("astype", function=False)
+def astype(self: Tensor, dtype: Any, copy: bool = True) -> Tensor:
+    """NumPy's name for `to(dtype)`."""
+    return convert(self, as_dtype(dtype).numpy)
+
+
+def _new_method(name: str) -> None:
+    function = globals()[name]
+
+    def method(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, **keywords: Any) -> Tensor:
+        return function(*args, dtype=dtype or self.dtype, device=device or self.device, **keywords)  # type: ignore[no-any-return]
+
+    method.__name__ = "new_" + name
+    setattr(Tensor, "new_" + name, method)
+
+
+for _n in ("zeros", "ones", "empty", "full", "tensor"):
+    _new_method(_n)
+
+
+# --- NumPy --------------------------------------------------------------------------------------------------
+
+
+@public("numpy", function=False)
+def numpy(self: Tensor, *, force: bool = False) -> Any:
+    """The values as a NumPy array on the same memory."""
+    if arrays.device_type(self._array) != "cpu":
+        if not force:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
+                "tensor to host "
+                "memory first."
+            )
+        return arrays.to_host(self._array)
+    if self.requires_grad and state.recording and not force:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    return own_memory(self)
+
+
+def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    a = numpy(self)
+    if dtype is not None and a.dtype != dtype:
+        return a.astype(dtype)
+    return a.copy() if copy else a
+
+
+Tensor.__array__ = _array  # type: ignore[attr-defined]
+
+
+FUNCTIONS.update({
+    f.__name__: f
+    for f in (
+        tensor, from_numpy, as_tensor, asarray, scalar_tensor, zeros, ones, empty, full, zeros_like,
+        ones_like, empty_like,
+        full_like, arange, linspace, logspace, eye, manual_seed, rand, randn, randint, randperm, normal,
+        multinomial,
+        rand_like, randn_like, randint_like,
+    )
+})  # fmt: skip
+FUNCTIONS["asarray"] = as_tensor
+FUNCTIONS["Generator"] = Generator
+
+
+def is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor)
+
+
+FUNCTIONS["is_tensor"] = is_tensor
+FUNCTIONS["Size"] = Size

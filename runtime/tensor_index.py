@@ -1,0 +1,440 @@
+"""Indexing: reading and writing parts of a tensor, by PyTorch's rules."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime import arrays, support
+from srcgrad.runtime.autograd.graph import LEAF, Node, target_of
+from srcgrad.runtime.autograd.record import call, check_version, rule_node, stand_in, tracked, version_of
+from srcgrad.runtime.tensor import public
+from srcgrad.runtime.tensor_base import Tensor, own_memory, shell, wrap
+from srcgrad.runtime.tensor_inplace import bump, check_writable, copy_, in_place, method, rebase
+from srcgrad.runtime.tensor_types import TYPE_NAMES
+from srcgrad.runtime.tensor_views import (
+    SELECT,
+    SLICE,
+    dimension,
+    expand,
+    select,
+    tril,
+    triu,
+    unsqueeze,
+    view_of,
+)
+
+INDEX = rule_node("IndexBackward0", operator.getitem)
+GATHER = rule_node("GatherBackward0", np.take_along_axis)
+INDEX_SELECT = rule_node("IndexSelectBackward0", np.take)
+TAKE = rule_node("TakeBackward0", np.take)
+MASKED_SELECT = rule_node("MaskedSelectBackward0", operator.getitem)
+
+
+def _plain(index: Any) -> tuple[list[Any], bool]:
+    """The parts of an index in NumPy's terms, and whether it is basic (gives a view)."""
+    parts = list(index) if type(index) is tuple else [index]
+    basic = True
+    out: list[Any] = []
+    for p in parts:
+        if isinstance(p, Tensor):
+            a = p._array
+            if a.dtype.kind in "fc":
+                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+            if a.ndim == 0 and a.dtype.kind != "b":
+                out.append(int(a))
+            else:
+                basic = False
+                out.append(own_memory(p) if a.ndim else bool(a))
+        elif type(p) is slice:
+            start, stop, step = (None if e is None else operator.index(e) for e in (p.start, p.stop, p.step))
+            if step is not None and step <= 0:
+                raise ValueError("step must be greater than zero")
+            out.append(slice(start, stop, step))
+        elif p is None or p is Ellipsis:
+            out.append(p)
+        elif type(p) is int:
+            out.append(p)
+        elif isinstance(p, bool | np.bool_):
+            basic = False
+            out.append(bool(p))
+        elif isinstance(p, float | complex | str):
+            raise IndexError(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+                "indices (got "
+                f"{type(p).__name__})"
+            )
+        elif isinstance(p, list | tuple | range):
+            a = np.asarray([e._array if isinstance(e, Tensor) else e for e in p])
+            if a.size == 0:
+                a = a.astype(np.int64)
+            if a.dtype.kind in "fc":
+                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+            basic = False
+            out.append(a)
+        elif arrays.is_array(p) and p.ndim:
+            if p.dtype.kind in "fc":
+                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+            basic = False
+            out.append(p)
+        elif hasattr(p, "__index__"):
+            out.append(operator.index(p))
+        else:
+            raise IndexError(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+                "indices (got "
+                f"{type(p).__name__})"
+            )
+    return out, basic
+
+
+def _check(parts: list[Any], shape: tuple[int, ...]) -> None:
+    """PyTorch's IndexErrors."""
+    used = sum(
+        (p.ndim if isinstance(p, np.ndarray) and p.dtype.kind == "b" else 1)
+        for p in parts
+        if p is not None and p is not Ellipsis and not isinstance(p, bool)
+    )
+    if not shape and used:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
+            "to convert a 0-dim "
+            "tensor to a number"
+        )
+    if used > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    d = 0
+    for position, p in enumerate(parts):
+        if p is Ellipsis:
+            rest = sum(
+                (q.ndim if isinstance(q, np.ndarray) and q.dtype.kind == "b" else 1)
+                for q in parts[position + 1 :]
+                if q is not None and not isinstance(q, bool)
+            )
+            d = len(shape) - rest
+        elif p is None or isinstance(p, bool):
+            continue
+        elif isinstance(p, int):
+            if not -shape[d] <= p < shape[d]:
+                raise IndexError(f"index {p} is out of bounds for dimension {d} with size {shape[d]}")
+            d += 1
+        elif isinstance(p, slice):
+            d += 1
+        elif p.dtype.kind == "b":
+            for k in range(p.ndim):
+                if p.shape[k] != shape[d + k]:
+                    raise IndexError(
+                        f"The shape of the mask {list(p.shape)} at index {k} does not match the shape of "
+                        "the indexed tensor "
+                        f"{list(shape)} at index {d + k}"
+                    )
+            d += p.ndim
+        else:
+            if p.size and (p.min() < -shape[d] or p.max() >= shape[d]):
+                bad = int(p.min()) if p.min() < -shape[d] else int(p.max())
+                raise IndexError(f"index {bad} is out of bounds for dimension {d} with size {shape[d]}")
+            d += 1
+
+
+def viewed(input: Tensor, key: tuple[Any, ...]) -> Tensor:
+    """A view by basic indexing."""
+    a = own_memory(input)
+    last_select = any(type(p) is int for p in key)
+    kind = SELECT if last_select else SLICE
+    full = key if Ellipsis in [k for k in key if k is Ellipsis] else (*key, ...)
+    return view_of(input, a[full], kind, (full,), viewed, (key,))
+
+
+def getitem(self: Tensor, index: Any) -> Tensor:
+    if type(index) is int and self._array.ndim:
+        n = self._array.shape[0]
+        if not -n <= index < n:
+            raise IndexError(f"index {index} is out of bounds for dimension 0 with size {n}")
+        return select(self, 0, index)
+    parts, basic = _plain(index)
+    _check(parts, self._array.shape)
+    if basic:
+        if all(p is None for p in parts) and parts:
+            out = self
+            for _ in parts:
+                out = unsqueeze(out, 0)
+            return out
+        return viewed(self, tuple(parts))
+    key = tuple(parts) if len(parts) != 1 else parts[0]
+    out = own_memory(self)[key]
+    result: Tensor = _indexed(self, key, out, index)
+    return result
+
+
+class Index(INDEX):  # type: ignore[valid-type, misc]
+    """Indexing by tensors: notices later changes of the index tensors."""
+
+    __slots__ = ("watched",)
+
+    def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
+        for t, version in self.watched:
+            check_version(t, version)
+        return super().apply(g, graph)  # type: ignore[no-any-return]
+
+
+Index.__name__ = Index.__qualname__ = "IndexBackward0"
+
+
+def _indexed(self: Tensor, key: Any, out: Any, index: Any) -> Tensor:
+    result: Tensor = call(Index, (self, key), out=out)
+    if result._history is not None:
+        members = index if type(index) is tuple else (index,)
+        result._history.watched = [(t, version_of(t)) for t in members if isinstance(t, Tensor)]
+    return result
+
+
+class IndexPut(Node):
+    """Writing at tensor indices: the old values get nothing where they were overwritten, the new ones what
+    is there."""
+
+    __slots__ = ("key", "like", "accumulate")
+
+    def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
+        old, new = self._targets
+        rest = None
+        if old is not None:
+            if self.accumulate:
+                rest = g
+            elif graph:
+                rest = g.clone()
+                rest[self.key] = 0
+            else:
+                rest = np.array(g)
+                rest[self.key] = 0
+        part = g[self.key] if new is not None else None
+        if part is not None:
+            part = support.unbroadcast(part, self.like)
+        return rest, part
+
+
+IndexPut.__name__ = IndexPut.__qualname__ = "IndexPutBackward0"
+
+
+def _put(self: Tensor, key: Any, value: Tensor, accumulate: bool) -> Tensor:
+    recorded = tracked((self, value))
+    check_writable(self, recorded, not accumulate)
+    history = shell(self)._history if recorded else None
+    a = own_memory(self)
+    v = value._array
+    if v.dtype != a.dtype:
+        v = v.astype(a.dtype)
+    try:
+        if accumulate:
+            np.add.at(a, key, v)
+        else:
+            a[key] = v
+    except ValueError:
+        shape = a[key].shape
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(v.shape)} cannot be broadcast to indexing result "
+            f"of shape {list(shape)}"
+        ) from None
+    bump(self)
+    if recorded:
+        node: Any = object.__new__(IndexPut)
+        node._link((self if history is LEAF else history, target_of(value)))
+        node.key, node.like, node.accumulate = key, stand_in(value._array), accumulate
+        rebase(self, node)
+    return self
+
+
+def setitem(self: Tensor, index: Any, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        if isinstance(value, int | float | complex | np.number | np.bool_):
+            value = wrap(np.asarray(value, dtype=None)[()])
+        else:
+            kind = TYPE_NAMES.get(self.dtype.name, "Tensor")
+            what = "numpy.ndarray" if isinstance(value, np.ndarray) else type(value).__name__
+            raise TypeError(f"can't assign a {what} to a srcgrad.{kind}")
+    parts, basic = _plain(index)
+    _check(parts, self._array.shape)
+    if basic:
+        if isinstance(self._array, np.generic):
+            own_memory(self)
+        target = viewed(self, tuple(parts)) if parts else self
+        if (
+            target._more is not None
+            and target._more.made == "no_grad"
+            and not (self._more and self._more.made)
+        ):
+            target._more.made = None
+        copy_(target, _without_leading_ones(value, target._array.ndim))
+        return
+    key = tuple(parts) if len(parts) != 1 else parts[0]
+    _put(self, key, value, False)
+
+
+def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
+    shape = value._array.shape
+    extra = len(shape) - ndim
+    if extra > 0 and all(s == 1 for s in shape[:extra]):
+        return value.reshape(shape[extra:])  # type: ignore[no-any-return]
+    return value
+
+
+Tensor.__getitem__ = getitem  # type: ignore[method-assign]
+Tensor.__setitem__ = setitem  # type: ignore[method-assign]
+
+
+# --- gathering and scattering -------------------------------------------------------------------------------
+
+
+@public("gather")
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """`out[i][j] = input[index[i][j]][j]` for `dim` 0, and so on."""
+    a, i = input._array, index._array
+    d = dimension(dim, a.ndim)
+    if i.dtype.kind not in "iu":
+        raise RuntimeError("gather(): Expected dtype int64 for index")
+    if i.size and (i.min() < 0 or i.max() >= a.shape[d]):
+        bad = int(i.min() if i.min() < 0 else i.max())
+        raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {a.shape[d]}")
+    if all(i.shape[k] == a.shape[k] for k in range(a.ndim) if k != d):
+        return call(GATHER, (input, i, d))  # type: ignore[no-any-return]
+    key = [np.arange(n).reshape([-1 if k == j else 1 for j in range(i.ndim)]) for k, n in enumerate(i.shape)]
+    key[d] = i
+    return call(rule_node("GatherBackward0", operator.getitem), (input, tuple(key)))  # type: ignore[no-any-return]
+
+
+@public("take_along_dim")
+def take_along_dim(input: Tensor, indices: Tensor, dim: int) -> Tensor:
+    return gather(input, dim, indices)
+
+
+@public("index_select")
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    d = dimension(dim, input._array.ndim)
+    i = index._array
+    if i.size and (i.max() >= input._array.shape[d] or i.min() < 0):
+        raise IndexError("index out of range in self")
+    return call(INDEX_SELECT, (input, np.atleast_1d(i), d))  # type: ignore[no-any-return]
+
+
+@public("take")
+def take(input: Tensor, index: Tensor) -> Tensor:
+    return call(TAKE, (input, index._array))  # type: ignore[no-any-return]
+
+
+@public("masked_select")
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
+    source = input if input._array.shape == shape else expand(input, shape)
+    return call(MASKED_SELECT, (source, np.broadcast_to(mask._array, shape)))  # type: ignore[no-any-return]
+
+
+@public("nonzero")
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    found = np.nonzero(np.atleast_1d(input._array))
+    return tuple(wrap(f) for f in found) if as_tuple else wrap(np.stack(found, -1))
+
+
+def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    parts, _ = _plain(tuple(indices))
+    _check(parts, self._array.shape)
+    return _put(self, tuple(parts), values, accumulate)
+
+
+@public("index_put")
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    return index_put_(input.clone(), indices, values, accumulate)
+
+
+def _along(self: Tensor, dim: int, index: Tensor) -> tuple[Any, ...]:
+    d = dimension(dim, self._array.ndim)
+    return (slice(None),) * d + (index._array,)
+
+
+def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    return _put(self, _along(self, dim, index), source if alpha == 1 else source * alpha, True)
+
+
+def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    return _put(self, _along(self, dim, index), source, False)
+
+
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    filler = value if isinstance(value, Tensor) else wrap(self._array.dtype.type(value))
+    return _put(self, _along(self, dim, index), filler, False)
+
+
+def _scattered(self: Tensor, dim: int, index: Tensor, src: Any) -> tuple[tuple[Any, ...], Tensor]:
+    i = index._array
+    d = dimension(dim, self._array.ndim)
+    if i.size and (i.min() < 0 or i.max() >= self._array.shape[d]):
+        bad = int(i.min() if i.min() < 0 else i.max())
+        raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {self._array.shape[d]}")
+    key = [np.arange(n).reshape([-1 if k == j else 1 for j in range(i.ndim)]) for k, n in enumerate(i.shape)]
+    key[d] = i
+    if isinstance(src, Tensor):
+        part = src if src._array.shape == i.shape else src[tuple(slice(0, n) for n in i.shape)]
+    else:
+        part = wrap(self._array.dtype.type(src))
+    return tuple(key), part
+
+
+def scatter_(
+    self: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None = None, value: Any = None
+) -> Tensor:
+    key, part = _scattered(self, dim, index, src if value is None else value)
+    return _put(self, key, part, reduce == "add")
+
+
+def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    key, part = _scattered(self, dim, index, src)
+    return _put(self, key, part, True)
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    return in_place(self, masked_fill, mask, value, overlapping=True)
+
+
+@public("masked_fill")
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`value` where `mask`, else `input`."""
+    from srcgrad.runtime.tensor_math import masked
+
+    return masked(input, mask, value)
+
+
+def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    m = np.broadcast_to(mask._array, self._array.shape)
+    n = int(np.count_nonzero(m))
+    return _put(self, (m,), source.reshape(-1)[:n], False)
+
+
+for _f in (
+    index_put_,
+    index_add_,
+    index_copy_,
+    index_fill_,
+    scatter_,
+    scatter_add_,
+    masked_fill_,
+    masked_scatter_,
+):
+    setattr(Tensor, _f.__name__, _f)
+
+
+def _copying(name: str) -> None:
+    changed = globals()[name + "_"]
+
+    def function(input: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        return changed(input.clone(), *args, **keywords)  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"A copy of `input` changed by `{name}_`."
+    public(name)(function)
+
+
+for _n in ("index_add", "index_copy", "index_fill", "scatter", "scatter_add", "masked_scatter"):
+    _copying(_n)
+
+method("tril", tril)
+method("triu", triu)

@@ -1,0 +1,246 @@
+"""Products of matrices, einsum, and linear algebra."""
+
+from __future__ import annotations
+
+import types
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime.autograd.record import call, record_rule, rule_node, tracked
+from srcgrad.runtime.rules import neural_affine
+from srcgrad.runtime.tensor import FUNCTIONS, public, type_name
+from srcgrad.runtime.tensor_base import Tensor, wrap
+from srcgrad.runtime.tensor_reduce import norm
+
+MM = rule_node("MmBackward0", np.matmul)
+MV = rule_node("MvBackward0", np.matmul)
+DOT = rule_node("DotBackward0", np.matmul)
+BMM = rule_node("BmmBackward0", np.matmul)
+MATMUL = rule_node("UnsafeViewBackward0", np.matmul)
+ADDMM = rule_node("AddmmBackward0", neural_affine.addmm)
+OUTER = rule_node("MulBackward0", np.outer)
+EINSUM = rule_node("EinsumBackward0", np.einsum)
+_KINDS = {(2, 2): MM, (2, 1): MV, (1, 1): DOT, (3, 3): BMM}
+
+
+def _check(a: Any, b: Any) -> None:
+    if a.dtype != b.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {_c_name(a.dtype)} != {_c_name(b.dtype)}"
+        )
+    if a.ndim == 0 or b.ndim == 0:
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D"
+        )
+    inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if a.shape[-1] == inner:
+        return
+    if a.ndim == 1 and b.ndim == 1:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the "
+            f"same number of elements, but got {a.shape[0]} and {b.shape[0]} elements respectively"
+        )
+    if a.ndim == 2 and b.ndim == 1:
+        raise RuntimeError(
+            f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})"
+        )
+    if a.ndim == 3 and b.ndim == 3:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] "
+            "but got: "
+            f"[{b.shape[0]}, {b.shape[1]}]."
+        )
+    rows = int(np.prod(a.shape[:-1]))
+    columns = b.shape[-1] if b.ndim > 1 else 1
+    raise RuntimeError(
+        f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {inner}x{columns})"
+    )
+
+
+def _c_name(dtype: Any) -> str:
+    return {"float32": "float", "float64": "double", "int64": "long"}.get(dtype.name, dtype.name)
+
+
+def matmul_(self: Tensor, other: Any) -> Any:
+    if not isinstance(other, Tensor):
+        if not isinstance(other, np.ndarray):
+            return NotImplemented
+        other = wrap(other)
+    a, b = self._array, other._array
+    if a.dtype is not b.dtype or a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+        _check(a, b)
+        kind = _KINDS.get((a.ndim, b.ndim), MATMUL)
+    else:
+        kind = MM
+    try:
+        out = a @ b
+    except ValueError:
+        raise RuntimeError(f"shapes {a.shape} and {b.shape} cannot be multiplied") from None
+    result = wrap(out)
+    if (
+        self._history is not None
+        or other._history is not None
+        or self._more is not None
+        or other._more is not None
+    ) and tracked((self, other)):
+        record_rule(kind, result, (self, other), {})
+    return result
+
+
+Tensor.__matmul__ = matmul_  # type: ignore[method-assign]
+Tensor.__rmatmul__ = lambda self, other: matmul_(wrap(np.asarray(other)), self)
+
+
+@public("matmul")
+def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The matrix product, batched over leading dimensions."""
+    return matmul_(input, other)  # type: ignore[no-any-return]
+
+
+def _ranked(name: str, first: int, second: int, message: str) -> None:
+    def function(input: Tensor, other: Tensor) -> Tensor:
+        if input._array.ndim != first or other._array.ndim != second:
+            raise RuntimeError(message.format(a=input._array.ndim, b=other._array.ndim))
+        return matmul_(input, other)  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = name
+    public(name)(function)
+
+
+_ranked("mm", 2, 2, "self must be a matrix")
+_ranked("bmm", 3, 3, "batch1 must be a 3D tensor")
+_ranked("mv", 2, 1, "vector + matrix @ vector expected, got {a}, {b}")
+
+
+@public("dot", "inner")
+def dot(input: Tensor, other: Tensor) -> Tensor:
+    """The inner product of two vectors."""
+    a, b = input._array, other._array
+    if a.ndim != 1 or b.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
+    if a.dtype != b.dtype:
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {type_name(a.dtype)} and "
+            f"{type_name(b.dtype)}"
+        )
+    return matmul_(input, other)  # type: ignore[no-any-return]
+
+
+@public("vdot")
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    return dot(input.conj(), other)
+
+
+@public("outer", "ger")
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    return call(OUTER, (input, vec2))  # type: ignore[no-any-return]
+
+
+@public("addmm")
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * (mat1 @ mat2)`."""
+    if beta != 1 or alpha != 1:
+        return beta * input + alpha * matmul_(mat1, mat2)
+    _check(mat1._array, mat2._array)
+    return call(ADDMM, (input, mat1, mat2))  # type: ignore[no-any-return]
+
+
+@public("baddbmm")
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    return beta * input + alpha * matmul_(batch1, batch2)
+
+
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """Products and sums of operands by their subscripts."""
+    ts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    return call(EINSUM, (equation.replace(" ", ""), *ts))  # type: ignore[no-any-return]
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    return call(rule_node("TensordotBackward0", np.tensordot), (a, b, dims))  # type: ignore[no-any-return]
+
+
+@public("kron")
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    return call(rule_node("KronBackward0", np.kron), (input, other))  # type: ignore[no-any-return]
+
+
+@public("trace")
+def trace(input: Tensor) -> Tensor:
+    return call(rule_node("TraceBackward0", np.trace), (input,))  # type: ignore[no-any-return]
+
+
+@public("cross")
+def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
+    return call(
+        rule_node("LinalgCrossBackward0", np.cross), (input, other), {"axis": dim} if dim != -1 else {}
+    )  # type: ignore[no-any-return]
+
+
+def _linalg(name: str, function: Any, node: str) -> Any:
+    kind = rule_node(node + "Backward0", function)
+
+    def compute(*args: Any, **keywords: Any) -> Any:
+        try:
+            return call(kind, args, keywords)
+        except np.linalg.LinAlgError as error:
+            raise LinAlgError(f"linalg.{name}: {error}") from error
+
+    compute.__name__ = compute.__qualname__ = name
+    compute.__doc__ = f"NumPy's `linalg.{name}`."
+    return compute
+
+
+class LinAlgError(RuntimeError):
+    """A matrix that has no inverse, no decomposition."""
+
+
+inv = _linalg("inv", np.linalg.inv, "LinalgInvEx")
+det = _linalg("det", np.linalg.det, "LinalgDet")
+solve = _linalg("solve", np.linalg.solve, "LinalgSolveEx")
+cholesky = _linalg("cholesky", np.linalg.cholesky, "LinalgCholeskyEx")
+matrix_power = _linalg("matrix_power", np.linalg.matrix_power, "MatrixPower")
+pinv = _linalg("pinv", np.linalg.pinv, "LinalgPinv")
+
+
+def _named(name: str, fields: list[str], function: Any, node: str) -> Any:
+    pair = namedtuple(name, fields)  # type: ignore[misc]  # noqa: PYI024
+    compute = _linalg(name, function, node)
+
+    def several(*args: Any, **keywords: Any) -> Any:
+        return pair(*compute(*args, **keywords))
+
+    several.__name__ = several.__qualname__ = name
+    return several
+
+
+slogdet = _named("slogdet", ["sign", "logabsdet"], np.linalg.slogdet, "LinalgSlogdet")
+eigh = _named("eigh", ["eigenvalues", "eigenvectors"], np.linalg.eigh, "LinalgEigh")
+qr = _named("qr", ["Q", "R"], np.linalg.qr, "LinalgQr")
+svd = _named("svd", ["U", "S", "Vh"], np.linalg.svd, "LinalgSvd")
+
+
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
+    return norm(x, ord, dim, keepdim)
+
+
+linalg = types.SimpleNamespace(
+    inv=inv, det=det, solve=solve, cholesky=cholesky, matrix_power=matrix_power, pinv=pinv, slogdet=slogdet,
+    eigh=eigh, qr=qr,
+    svd=svd, norm=lambda x, ord=None, dim=None, keepdim=False: norm(x, ord, dim, keepdim),
+    vector_norm=vector_norm,
+    matmul=matmul, cross=cross, LinAlgError=LinAlgError,
+)  # fmt: skip
+
+for _name, _f in {
+    "inverse": inv,
+    "det": det,
+    "slogdet": slogdet,
+    "cholesky": cholesky,
+    "matrix_power": matrix_power,
+    "pinverse": pinv,
+}.items():
+    public(_name)(_f)
+FUNCTIONS["einsum"], FUNCTIONS["tensordot"] = einsum, tensordot

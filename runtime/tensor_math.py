@@ -1,0 +1,652 @@
+"""Elementwise functions of Tensors: division and powers, comparisons, and the functions of one argument."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime import arrays, tensor_inplace
+from srcgrad.runtime.autograd.record import (
+    Elementwise,
+    Node,
+    Powered,
+    call,
+    elementwise,
+    elementwise_node,
+    rule_node,
+    tracked,
+)
+from srcgrad.runtime.rules import neural
+from srcgrad.runtime.tensor import (
+    FUNCTIONS,
+    _apply,
+    _div,
+    _neg,
+    add,
+    as_operand,
+    cast,
+    meet,
+    mul,
+    operand_dtype,
+    public,
+    result_or_error,
+    shape_mismatch,
+    sub,
+)
+from srcgrad.runtime.tensor import _operator as fast_operator
+from srcgrad.runtime.tensor_base import Tensor, wrap
+from srcgrad.runtime.tensor_inplace import Zero
+from srcgrad.runtime.tensor_types import default_dtype, number_kind
+
+# --- functions of one argument ------------------------------------------------------------------------------
+
+UNARY: dict[str, tuple[type[Elementwise], Callable[..., Any], bool]] = {}
+
+
+def _unary(
+    names: str,
+    function: Callable[..., Any],
+    node: str,
+    floating: bool = True,
+    keep: str | None = None,
+    in_place: bool = True,
+) -> None:
+    kind = elementwise_node(node + "Backward0", function, 1, keep)
+    first, *rest = names.split()
+
+    def compute(input: Tensor, *, out: Any = None) -> Tensor:
+        a = input._array
+        if floating and a.dtype.kind not in "fc":
+            a = a.astype(default_dtype().numpy)
+        token = arrays.hush()
+        try:
+            value = function(a)
+        finally:
+            arrays.unhush(token)
+        result = elementwise(kind, (input,), (a,), value, None)
+        return result if out is None else result_or_error(result, first, input, None, out)
+
+    compute.__name__ = compute.__qualname__ = first
+    compute.__doc__ = (function.__doc__ or first).strip().splitlines()[0]
+    public(first, *rest)(compute)
+    UNARY[first] = (kind, function, floating)
+    if in_place:
+        for name in (first, *rest):
+            tensor_inplace.method(name, compute)
+
+
+for _names, _function, _node, _keep in (
+    ("exp", np.exp, "Exp", "result"),
+    ("exp2", np.exp2, "Exp2", "result"),
+    ("expm1", np.expm1, "Expm1", "result"),
+    ("log", np.log, "Log", "input"),
+    ("log2", np.log2, "Log2", "input"),
+    ("log10", np.log10, "Log10", "input"),
+    ("log1p", np.log1p, "Log1P", "input"),
+    ("sqrt", np.sqrt, "Sqrt", "result"),
+    ("rsqrt", neural.rsqrt, "Rsqrt", "result"),
+    ("sin", np.sin, "Sin", "input"),
+    ("cos", np.cos, "Cos", "input"),
+    ("tan", np.tan, "Tan", "input"),
+    ("asin arcsin", np.arcsin, "Asin", "input"),
+    ("acos arccos", np.arccos, "Acos", "input"),
+    ("atan arctan", np.arctan, "Atan", "input"),
+    ("sinh", np.sinh, "Sinh", "input"),
+    ("cosh", np.cosh, "Cosh", "input"),
+    ("tanh", np.tanh, "Tanh", "result"),
+    ("asinh arcsinh", np.arcsinh, "Asinh", "input"),
+    ("acosh arccosh", np.arccosh, "Acosh", "input"),
+    ("atanh arctanh", np.arctanh, "Atanh", "input"),
+    ("sigmoid", neural.sigmoid, "Sigmoid", "result"),
+    ("erf", neural.erf, "Erf", "input"),
+    ("erfc", neural.erfc, "Erfc", "input"),
+    ("reciprocal", np.reciprocal, "Reciprocal", "result"),
+    ("sinc", np.sinc, "Sinc", "input"),
+    ("deg2rad", np.deg2rad, "Mul", None),
+    ("rad2deg", np.rad2deg, "Mul", None),
+):
+    _unary(_names, _function, _node, True, _keep)
+
+_unary("abs absolute", np.absolute, "Abs", False, "input")
+_unary("relu", neural.relu, "Relu", False, "result")
+_unary("positive", np.positive, "Positive", False, None, False)
+Tensor.__abs__ = Tensor.abs  # type: ignore[method-assign]
+
+
+@public("neg", "negative")
+def neg(input: Tensor) -> Tensor:
+    """`-input`."""
+    return _neg(input)  # type: ignore[no-any-return]
+
+
+@public("square")
+def square(input: Tensor) -> Tensor:
+    return pow(input, 2)
+
+
+# --- constant almost everywhere -----------------------------------------------------------------------------
+
+
+def _flat(names: str, function: Callable[..., Any], node: str) -> None:
+    """Functions whose derivative is 0 wherever it exists: tracked, with a zero gradient, as in PyTorch."""
+    kind: Any = type(node + "Backward0", (Zero,), {"__slots__": ()})
+    first, *rest = names.split()
+
+    def compute(input: Tensor, **keywords: Any) -> Tensor:
+        a = input._array
+        value = function(a, **keywords) if a.dtype.kind in "fc" else function(a, **keywords).astype(a.dtype)
+        result = wrap(value)
+        if a.dtype.kind in "fc" and tracked((input,)):
+            from srcgrad.runtime.autograd.graph import target_of
+
+            result._history = kind.make(target_of(input))
+        return result
+
+    compute.__name__ = compute.__qualname__ = first
+    public(first, *rest)(compute)
+    for name in (first, *rest):
+        tensor_inplace.method(name, compute)
+
+
+def _rounded(a: Any, decimals: int = 0) -> Any:
+    return np.round(a, decimals)
+
+
+_flat("floor", np.floor, "Floor")
+_flat("ceil", np.ceil, "Ceil")
+_flat("trunc fix", np.trunc, "Trunc")
+_flat("round", _rounded, "Round")
+_flat("sign", np.sign, "Sign")
+_flat("sgn", np.sign, "Sgn")
+
+
+@public("frac")
+def frac(input: Tensor) -> Tensor:
+    return input - FUNCTIONS["trunc"](input)  # type: ignore[no-any-return]
+
+
+# --- division, remainders, powers ---------------------------------------------------------------------------
+
+
+class NotImplementedNode(Node):
+    """Backward of an operation that PyTorch doesn't differentiate either."""
+
+    __slots__ = ()
+
+    def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
+        raise RuntimeError("derivative for aten::floor_divide is not implemented")
+
+
+def _integer_zero(a: Any, b: Any, dtype: Any) -> None:
+    if dtype.kind in "iu" and bool(np.any(np.asarray(b) == 0)):
+        raise RuntimeError("ZeroDivisionError")
+
+
+@public("div", "divide", "true_divide")
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+    """`input / other`; with `rounding_mode` "floor" or "trunc" rounded, keeping integers."""
+    if rounding_mode is None:
+        return result_or_error(_apply(_div, input, other), "div", input, other, out)
+    if rounding_mode == "floor":
+        return floor_divide(input, other)
+    if rounding_mode != "trunc":
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    dtype = operand_dtype((input, other))
+    if dtype.kind in "fc":
+        return FUNCTIONS["trunc"](_apply(_div, input, other))  # type: ignore[no-any-return]
+    a, b = cast(input, dtype), cast(other, dtype)
+    _integer_zero(a, b, dtype)
+    return wrap((np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(dtype))
+
+
+@public("floor_divide")
+def floor_divide(input: Any, other: Any) -> Tensor:
+    """The quotient, rounded down."""
+    if as_operand(other) is NotImplemented or as_operand(input) is NotImplemented:
+        return NotImplemented
+    dtype = operand_dtype((input, other))
+    a, b = cast(input, dtype), cast(other, dtype)
+    _integer_zero(a, b, dtype)
+    with arrays.quiet():
+        try:
+            result = wrap(np.floor_divide(a, b))
+        except ValueError:
+            raise shape_mismatch([np.shape(a), np.shape(b)]) from None
+    if tracked((input, other)) and dtype.kind in "fc":
+        from srcgrad.runtime.autograd.graph import target_of
+
+        node: Any = object.__new__(FLOOR_DIVIDE)
+        node._link(tuple(target_of(x) if isinstance(x, Tensor) else None for x in (input, other)))
+        result._history = node
+    return result
+
+
+FLOOR_DIVIDE = type("FloorDivideBackward0", (NotImplementedNode,), {"__slots__": ()})
+REMAINDER = elementwise_node("RemainderBackward0", np.remainder, 2)
+FMOD = elementwise_node("FmodBackward0", np.fmod, 2)
+POW = elementwise_node("PowBackward0", np.power, 2, None, Powered)
+POW_TENSOR = elementwise_node("PowBackward1", np.power, 2)
+POW_SCALAR = elementwise_node("PowBackward2", np.power, 2)
+ATAN2 = elementwise_node("Atan2Backward0", np.arctan2, 2)
+HYPOT = elementwise_node("HypotBackward0", np.hypot, 2)
+MAXIMUM = elementwise_node("MaximumBackward0", np.maximum, 2)
+MINIMUM = elementwise_node("MinimumBackward0", np.minimum, 2)
+LOGADDEXP = elementwise_node("LogaddexpBackward0", np.logaddexp, 2)
+XLOGY = elementwise_node("XlogyBackward0", neural.xlogy, 2)
+COPYSIGN = elementwise_node("CopysignBackward0", np.copysign, 2)
+
+
+def _two(
+    name: str, kind: type[Elementwise], compute: Callable[..., Any], floating: bool = False, check: Any = None
+) -> Any:
+    def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
+        if check is not None and as_operand(other) is not NotImplemented:
+            check(input, other)
+        return result_or_error(meet(kind, compute, (input, other), floating), name, input, other, out)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"NumPy's `{getattr(compute, '__name__', name)}`, with PyTorch's promotion of dtypes."
+    public(name)(function)
+    return function
+
+
+def _check_zero(input: Any, other: Any) -> None:
+    _integer_zero(input, other._array if isinstance(other, Tensor) else other, operand_dtype((input, other)))
+
+
+remainder = _two("remainder", REMAINDER, np.remainder, check=_check_zero)
+fmod = _two("fmod", FMOD, np.fmod, check=_check_zero)
+atan2 = _two("atan2", ATAN2, np.arctan2, True)
+_two("hypot", HYPOT, np.hypot, True)
+maximum = _two("maximum", MAXIMUM, np.maximum)
+minimum = _two("minimum", MINIMUM, np.minimum)
+_two("fmax", elementwise_node("FmaxBackward0", np.fmax, 2), np.fmax)
+_two("fmin", elementwise_node("FminBackward0", np.fmin, 2), np.fmin)
+_two("logaddexp", LOGADDEXP, np.logaddexp, True)
+_two("xlogy", XLOGY, neural.xlogy, True)
+_two("copysign", COPYSIGN, np.copysign, True)
+
+
+def _slow_pow(x: Any, y: Any) -> Any:
+    if as_operand(y) is NotImplemented or as_operand(x) is NotImplemented:
+        return NotImplemented
+    dtype = operand_dtype((x, y))
+    if dtype.kind in "iu" and number_kind(y) >= 0 and y < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if dtype.kind in "iu" and isinstance(y, Tensor) and bool(np.any(y._array < 0)):
+        a, b = cast(x, dtype), cast(y, dtype)
+        exact = np.where(np.abs(a) == 1, np.where(a == 1, 1, np.where(b % 2 == 0, 1, -1)), 0)
+        return wrap(np.where(b < 0, exact, np.power(a, np.maximum(b, 0))).astype(dtype))
+    if not isinstance(x, Tensor):
+        return meet(POW_SCALAR, np.power, (x, y))
+    if not isinstance(y, Tensor):
+        return meet(POW, operator.pow, (x, y))
+    return meet(POW_TENSOR, np.power, (x, y))
+
+
+_pow_number = fast_operator(POW, operator.pow, _slow_pow, risky=True)
+_pow_tensor = fast_operator(POW_TENSOR, operator.pow, _slow_pow, risky=True)
+
+
+def _pow(self: Tensor, other: Any) -> Any:
+    return _pow_tensor(self, other) if isinstance(other, Tensor) else _pow_number(self, other)
+
+
+@public("pow")
+def pow(input: Any, exponent: Any) -> Tensor:
+    """`input ** exponent`."""
+    result = _pow(input, exponent) if isinstance(input, Tensor) else _slow_pow(input, exponent)
+    return result_or_error(result, "pow", input, exponent)  # type: ignore[no-any-return]
+
+
+@public("float_power")
+def float_power(input: Any, exponent: Any) -> Tensor:
+    return pow(input.double() if isinstance(input, Tensor) else input, exponent)
+
+
+def _reversed(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, other: f(other, self)
+
+
+def _or_not(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, other: NotImplemented if as_operand(other) is NotImplemented else f(self, other)
+
+
+for _name, _method in {
+    "__pow__": _pow, "__rpow__": _reversed(_slow_pow), "__floordiv__": _or_not(floor_divide),
+    "__rfloordiv__": _or_not(_reversed(floor_divide)), "__mod__": _or_not(remainder),
+    "__rmod__": _or_not(_reversed(remainder)),
+}.items():  # fmt: skip
+    setattr(Tensor, _name, _method)
+
+
+# --- comparisons and logic ----------------------------------------------------------------------------------
+
+
+def _comparison(names: str, compute: Callable[[Any, Any], Any], dunder: str) -> None:
+    def function(input: Any, other: Any) -> Tensor:
+        if as_operand(other) is NotImplemented:
+            return NotImplemented
+        if not isinstance(input, Tensor):
+            input = wrap(np.asarray(input))
+        a = input._array
+        if isinstance(other, Tensor):
+            b = other._array
+            if b.dtype != a.dtype:
+                dtype = operand_dtype((input, other))
+                a, b = cast(input, dtype), cast(other, dtype)
+        elif type(other) is float and a.dtype.kind == "f":
+            b = a.dtype.type(other)
+        elif type(other) in (int, float, bool):
+            b = other
+        else:
+            b = other if not isinstance(other, np.generic) else other.item()
+        try:
+            return wrap(compute(a, b))
+        except ValueError:
+            raise shape_mismatch([np.shape(a), np.shape(b)]) from None
+
+    first, *rest = names.split()
+    function.__name__ = function.__qualname__ = first
+    public(first, *rest)(function)
+    setattr(Tensor, dunder, function)
+
+
+_comparison("lt less", operator.lt, "__lt__")
+_comparison("le less_equal", operator.le, "__le__")
+_comparison("gt greater", operator.gt, "__gt__")
+_comparison("ge greater_equal", operator.ge, "__ge__")
+_comparison("eq", operator.eq, "__eq__")
+_comparison("ne not_equal", operator.ne, "__ne__")
+Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+def _logical(name: str, compute: Callable[..., Any]) -> None:
+    def function(input: Tensor, other: Any) -> Tensor:
+        return wrap(compute(input._array != 0, (other._array if isinstance(other, Tensor) else other) != 0))
+
+    function.__name__ = name
+    public(name)(function)
+
+
+_logical("logical_and", np.logical_and)
+_logical("logical_or", np.logical_or)
+_logical("logical_xor", np.logical_xor)
+
+
+@public("logical_not")
+def logical_not(input: Tensor) -> Tensor:
+    return wrap(np.logical_not(input._array))
+
+
+def _bitwise(name: str, dunder: str, compute: Callable[[Any, Any], Any]) -> None:
+    def function(input: Tensor, other: Any) -> Tensor:
+        if as_operand(other) is NotImplemented:
+            return NotImplemented
+        dtype = operand_dtype((input, other))
+        if dtype.kind in "fc":
+            from srcgrad.runtime.tensor import type_name
+
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_name(dtype)}'")
+        return wrap(compute(cast(input, dtype), cast(other, dtype)))
+
+    function.__name__ = function.__qualname__ = name
+    public(name)(function)
+    setattr(Tensor, f"__{dunder}__", function)
+    setattr(Tensor, f"__r{dunder}__", function)
+
+
+_bitwise("bitwise_and", "and", operator.and_)
+_bitwise("bitwise_or", "or", operator.or_)
+_bitwise("bitwise_xor", "xor", operator.xor)
+
+
+@public("bitwise_not")
+def bitwise_not(input: Tensor) -> Tensor:
+    """`~input`, for bool and integer tensors."""
+    if input._array.dtype.kind in "fc":
+        from srcgrad.runtime.tensor import type_name
+
+        raise NotImplementedError(
+            f"\"bitwise_not_cpu\" not implemented for '{type_name(input._array.dtype)}'"
+        )
+    return wrap(~input._array)
+
+
+Tensor.__invert__ = bitwise_not  # type: ignore[method-assign]
+
+
+def _shift(dunder: str, compute: Callable[[Any, Any], Any]) -> None:
+    def method(self: Tensor, other: Any) -> Tensor:
+        dtype = operand_dtype((self, other))
+        return wrap(compute(cast(self, dtype), cast(other, dtype)))
+
+    setattr(Tensor, dunder, method)
+
+
+_shift("__lshift__", operator.lshift)
+_shift("__rshift__", operator.rshift)
+
+
+def _test(name: str, compute: Callable[[Any], Any]) -> None:
+    def function(input: Tensor) -> Tensor:
+        return wrap(compute(input._array))
+
+    function.__name__ = name
+    public(name)(function)
+
+
+_test("isnan", np.isnan)
+_test("isinf", np.isinf)
+_test("isfinite", np.isfinite)
+_test("signbit", np.signbit)
+
+
+def _close(a: Tensor, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    if isinstance(b, Tensor) and a._array.dtype != b._array.dtype:
+        raise RuntimeError(f"{a.type()} did not match {b.type()}")
+    return np.isclose(a._array, b._array if isinstance(b, Tensor) else b, rtol, atol, equal_nan)
+
+
+@public("isclose")
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    return wrap(_close(input, other, rtol, atol, equal_nan))
+
+
+@public("allclose")
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    return bool(np.all(_close(input, other, rtol, atol, equal_nan)))
+
+
+@public("equal")
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether shape and all values are equal."""
+    return input._array.shape == other._array.shape and bool(np.all(input._array == other._array))
+
+
+# --- choosing -----------------------------------------------------------------------------------------------
+
+WHERE = rule_node("WhereBackward0", np.where)
+MASKED_FILL = rule_node("MaskedFillBackward0", np.where)
+
+
+def _chosen(kind: Any, condition: Any, x: Any, y: Any) -> Tensor:
+    from srcgrad.runtime.tensor_create import convert
+
+    c = condition._array if isinstance(condition, Tensor) else condition
+    if c.dtype.kind != "b":
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {c.dtype}"
+        )
+    dtype = operand_dtype((x, y))
+    sides = [convert(s, dtype) if isinstance(s, Tensor) else cast(s, dtype) for s in (x, y)]
+    try:
+        return call(kind, (condition, *sides))  # type: ignore[no-any-return]
+    except ValueError:
+        raise shape_mismatch([np.shape(a) for a in (c, *sides)]) from None
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """`input` where `condition`, else `other`; with one argument, the indices where it holds."""
+    if input is None:
+        return condition.nonzero(as_tuple=True)
+    return _chosen(WHERE, condition, input, other)
+
+
+FUNCTIONS["where"] = where
+Tensor.where = lambda self, condition, other: where(condition, self, other)
+
+
+def masked(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    filler = value if isinstance(value, Tensor) else input._array.dtype.type(value)
+    from srcgrad.runtime.tensor_create import convert
+
+    if isinstance(filler, Tensor):
+        filler = convert(filler, input._array.dtype)
+    result: Tensor = call(
+        MASKED_FILL, (mask.logical_not() if isinstance(mask, Tensor) else ~mask, input, filler)
+    )
+    return result
+
+
+CLAMP = elementwise_node("ClampBackward1", np.clip, 3)
+CLIP = rule_node("ClampBackward1", np.clip)
+
+
+@public("clamp", "clip")
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """`input` kept between `min` and `max`; on a bound the gradient is kept."""
+    from srcgrad.runtime.tensor_create import convert
+
+    if min is None and max is None:
+        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
+    bounds = [b for b in (min, max) if b is not None]
+    dtype = operand_dtype((input, *bounds))
+    x = convert(input, dtype)
+    low, high = (
+        b if b is None else convert(b, dtype) if isinstance(b, Tensor) else cast(b, dtype) for b in (min, max)
+    )
+    return call(CLIP, (x, low, high))  # type: ignore[no-any-return]
+
+
+@public("clamp_min")
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    return clamp(input, min)
+
+
+@public("clamp_max")
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    return clamp(input, None, max)
+
+
+@public("lerp")
+def lerp(input: Tensor, end: Any, weight: Any) -> Tensor:
+    return input + weight * (end - input)
+
+
+@public("addcmul")
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    return input + value * tensor1 * tensor2
+
+
+@public("addcdiv")
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    return input + value * (tensor1 / tensor2)
+
+
+@public("nan_to_num")
+def nan_to_num(input: Tensor, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+    kind = elementwise_node("NanToNumBackward0", np.nan_to_num, 1)
+    return meet(kind, np.nan_to_num, (input,), nan=nan, posinf=posinf, neginf=neginf)  # type: ignore[no-any-return]
+
+
+@public("logit")
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    x = input if eps is None else clamp(input, eps, 1 - eps)
+    return (x / (1 - x)).log()  # type: ignore[no-any-return]
+
+
+CONJ = rule_node("ConjBackward0", np.conjugate)
+ANGLE = rule_node("AngleBackward0", np.angle)
+
+
+@public("conj", "conj_physical", "resolve_conj")
+def conj(input: Tensor) -> Tensor:
+    return input if input._array.dtype.kind != "c" else call(CONJ, (input,))  # type: ignore[no-any-return]
+
+
+@public("angle")
+def angle(input: Tensor) -> Tensor:
+    return call(ANGLE, (input,))  # type: ignore[no-any-return]
+
+
+# --- in place -----------------------------------------------------------------------------------------------
+
+
+def _fast_in_place(name: str, ufunc: Any, function: Callable[..., Tensor], floating: bool = False) -> None:
+    """`add_` and its kin write straight into the memory when nothing is recorded."""
+
+    def changed(self: Tensor, other: Any, **keywords: Any) -> Tensor:
+        if not keywords and self._history is None and self._more is None and type(self._array) is np.ndarray:
+            a = self._array
+            b = other._array if isinstance(other, Tensor) and other._history is None else other
+            plain = type(b) in (float, int) or (arrays.is_array(b) and b.dtype == a.dtype)
+            if plain and a.dtype.kind == "f" and a.flags.writeable and not arrays.overlaps_itself(a):
+                if np.shape(b) == () or b.shape == a.shape:
+                    tensor_inplace.check_writable(self, False, True)
+                    with arrays.quiet():
+                        ufunc(a, b, out=a)
+                    tensor_inplace.bump(self)
+                    return self
+        return tensor_inplace.in_place(self, function, other, **keywords)
+
+    changed.__name__ = name
+    setattr(Tensor, name, changed)
+
+
+_fast_in_place("add_", np.add, add)
+_fast_in_place("sub_", np.subtract, sub)
+_fast_in_place("mul_", np.multiply, mul)
+_fast_in_place("div_", np.divide, div)
+Tensor.subtract_, Tensor.multiply_, Tensor.divide_, Tensor.true_divide_ = (
+    Tensor.sub_,
+    Tensor.mul_,
+    Tensor.div_,
+    Tensor.div_,
+)
+
+
+def _augmented(name: str) -> Any:
+    def method(self: Tensor, other: Any) -> Any:
+        if as_operand(other) is NotImplemented:
+            return NotImplemented
+        return getattr(self, name)(other)
+
+    return method
+
+
+tensor_inplace.method("pow", pow)
+for _n in (
+    "remainder", "fmod", "floor_divide", "clamp", "clip", "clamp_min", "clamp_max", "lerp", "addcmul",
+    "addcdiv", "neg",
+    "negative", "square", "logical_not", "logical_and", "logical_or", "lt", "le", "gt", "ge", "eq", "ne",
+    "atan2",
+    "nan_to_num", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "frac", "hypot", "logit",
+):  # fmt: skip
+    tensor_inplace.method(_n, FUNCTIONS[_n])
+for _dunder, _n in {
+    "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_", "__ipow__": "pow_",
+    "__ifloordiv__": "floor_divide_", "__imod__": "remainder_", "__iand__": "bitwise_and_",
+    "__ior__": "bitwise_or_",
+    "__ixor__": "bitwise_xor_",
+}.items():  # fmt: skip
+    setattr(Tensor, _dunder, _augmented(_n))

@@ -1,0 +1,560 @@
+"""Reductions: sums, extrema, statistics, cumulative functions, sorting, softmax."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime import arrays
+from srcgrad.runtime.autograd.record import call, raw_of, record_rule, rule_node, tracked
+from srcgrad.runtime.rules import neural
+from srcgrad.runtime.tensor import FUNCTIONS, public, type_name
+from srcgrad.runtime.tensor_base import Tensor, wrap
+from srcgrad.runtime.tensor_create import convert
+from srcgrad.runtime.tensor_inplace import method as in_place_method
+from srcgrad.runtime.tensor_types import as_dtype, default_dtype
+from srcgrad.runtime.tensor_views import dimension
+
+SUM = {d: rule_node(f"SumBackward{d}", np.sum) for d in (0, 1)}
+MEAN = {d: rule_node(f"MeanBackward{d}", np.mean) for d in (0, 1)}
+PROD = {d: rule_node(f"ProdBackward{d}", np.prod, "both") for d in (0, 1)}
+EXTREMUM = {
+    ("max", False): rule_node("MaxBackward1", np.max, "both"),
+    ("min", False): rule_node("MinBackward1", np.min, "both"),
+    ("max", True): rule_node("MaxBackward0", np.take_along_axis),
+    ("min", True): rule_node("MinBackward0", np.take_along_axis),
+}
+AMAX = {
+    "amax": rule_node("AmaxBackward0", np.max, "both"),
+    "amin": rule_node("AminBackward0", np.min, "both"),
+}
+VAR = rule_node("VarBackward0", np.var)
+STD = rule_node("StdBackward0", np.std, "both")
+CUMSUM = rule_node("CumsumBackward0", np.cumsum)
+CUMPROD = rule_node("CumprodBackward0", np.cumprod, "both")
+LOGSUMEXP = rule_node("LogsumexpBackward0", neural.logsumexp, "both")
+SOFTMAX = rule_node("SoftmaxBackward0", neural.softmax)
+LOG_SOFTMAX = rule_node("LogSoftmaxBackward0", neural.log_softmax)
+NORM = rule_node("LinalgVectorNormBackward0", neural.vector_norm, "both")
+
+Axis = int | tuple[int, ...] | None
+
+
+def axes_of(dim: Any, ndim: int) -> Axis:
+    """The axes to reduce, from what a user gives as `dim`."""
+    if dim is None:
+        return None
+    if isinstance(dim, list | tuple):
+        if not dim:
+            return None
+        return tuple(dimension(d, ndim) for d in dim)
+    return dimension(dim, ndim)
+
+
+def _count_of(shape: tuple[int, ...], axis: Axis) -> int:
+    if axis is None:
+        return math.prod(shape)
+    if isinstance(axis, int):
+        return shape[axis] if shape else 1
+    return math.prod(shape[d] for d in axis)
+
+
+def _shown(dim: Any, axis: Axis, keepdim: bool) -> dict[str, Any] | None:
+    if axis is None:
+        return None
+    return {"dim": axis if isinstance(axis, tuple) else (axis,), "keepdim": keepdim}
+
+
+def _reduced(
+    kinds: dict[int, Any], input: Tensor, dim: Any, keepdim: bool, compute: Callable[..., Any]
+) -> Tensor:
+    a = input._array
+    axis = axes_of(dim, a.ndim) if dim is not None else None
+    if a.ndim == 0:
+        axis = None
+    if axis is None and not keepdim:
+        out = compute(a)
+        keywords: dict[str, Any] = {}
+    else:
+        keywords = {"axis": axis, "keepdims": keepdim}
+        out = compute(a, axis=axis, keepdims=keepdim)
+    result = wrap(out)
+    if (input._history is not None or input._more is not None) and tracked((input,)):
+        record_rule(kinds[0 if dim is None else 1], result, (input,), keywords, _shown(dim, axis, keepdim))
+    return result
+
+
+def _wide(input: Tensor, dtype: Any) -> Tensor:
+    """Integers and bools are added up as int64."""
+    if dtype is not None:
+        return convert(input, as_dtype(dtype).numpy)
+    return convert(input, np.dtype("int64")) if input._array.dtype.kind in "biu" else input
+
+
+def _add_up(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    if type(a) is np.ndarray:
+        return np.add.reduce(a, axis=axis, keepdims=keepdims)
+    return a.sum(axis=axis, keepdims=keepdims)
+
+
+@public("sum")
+def sum(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """The sum of all elements, or along `dim`."""
+    return _reduced(SUM, _wide(input, dtype), dim if axis is None else axis, keepdim or keepdims, _add_up)
+
+
+def _average(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    if a.size == 0:
+        with arrays.quiet():
+            return a.sum(axis=axis, keepdims=keepdims) / a.dtype.type(_count_of(a.shape, axis))
+    if type(a) is np.ndarray and a.dtype.kind == "f" and a.dtype.itemsize >= 4:
+        total = np.add.reduce(a, axis=axis, keepdims=keepdims)
+        return total / a.dtype.type(_count_of(a.shape, axis))
+    return a.mean(axis=axis, keepdims=keepdims)
+
+
+@public("mean")
+def mean(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """The mean of all elements, or along `dim`."""
+    if dtype is not None:
+        input = convert(input, as_dtype(dtype).numpy)
+    if input._array.dtype.kind not in "fc":
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
+            "dtype. Got: "
+            f"{type_name(input._array.dtype)}"
+        )
+    return _reduced(MEAN, input, dim if axis is None else axis, keepdim or keepdims, _average)
+
+
+@public("prod")
+def prod(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The product of all elements, or along `dim`."""
+    return _reduced(PROD, _wide(input, dtype), dim if axis is None else axis, keepdim or keepdims, _times)
+
+
+def _times(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    return np.prod(a, axis=axis, keepdims=keepdims)
+
+
+# --- extrema ------------------------------------------------------------------------------------------------
+
+PAIRS = {
+    name: namedtuple(name, ["values", "indices"])  # type: ignore[misc]  # noqa: PYI024
+    for name in ("max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin")
+}
+
+
+def _along(kind: Any, input: Tensor, indices: Any, axis: int, keepdim: bool, name: str) -> Any:
+    """Values at `indices` along `axis`, as a named pair."""
+    a = input._array
+    picked = np.expand_dims(indices, axis) if not keepdim or indices.ndim < a.ndim else indices
+    values = np.take_along_axis(a, picked, axis)
+    result = wrap(values if keepdim else np.squeeze(values, axis)[()])
+    if tracked((input,)):
+        full = wrap(values)
+        record_rule(kind, full, (input, picked, axis), {}, {"dim": axis, "keepdim": keepdim})
+        if keepdim:
+            result = full
+        else:
+            node = full._history
+            result._history = _Squeezed.over(node, axis)
+    return PAIRS[name](result, wrap(picked if keepdim else np.squeeze(picked, axis)[()]))
+
+
+class _Squeezed:
+    """Lets a node made for `keepdim=True` take the gradient of the result without that dimension."""
+
+    @staticmethod
+    def over(node: Any, axis: int) -> Any:
+        node.__class__ = _squeezed_kind(type(node))
+        node.shown = {**(node.shown or {}), "axis": axis}
+        return node
+
+
+_SQUEEZED: dict[type, type] = {}
+
+
+def _squeezed_kind(kind: Any) -> type:
+    found = _SQUEEZED.get(kind)
+    if found is None:
+
+        def apply(self: Any, g: Any, graph: bool) -> Any:
+            return kind.apply(self, np.expand_dims(g, self.shown["axis"]), graph)
+
+        found = _SQUEEZED[kind] = type(kind.__name__, (kind,), {"__slots__": (), "apply": apply})
+    return found
+
+
+def _extremum(name: str, compute: Callable[..., Any], where: Callable[..., Any]) -> Any:
+    def function(
+        input: Tensor,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        axis: Any = None,
+        keepdims: bool = False,
+        out: Any = None,
+    ) -> Any:
+        dim = axis if axis is not None else dim
+        keepdim = keepdim or keepdims
+        a = input._array
+        if isinstance(dim, Tensor):
+            return FUNCTIONS["maximum" if name == "max" else "minimum"](input, dim)
+        if dim is None:
+            if a.size == 0:
+                raise RuntimeError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                    "reduction dim with the 'dim' argument."
+                )
+            return call(EXTREMUM[name, False], (input,), out=compute(a))
+        if a.ndim == 0:
+            return PAIRS[name](input.clone() if input.requires_grad else wrap(a), wrap(np.int64(0)))
+        d = dimension(dim, a.ndim)
+        if a.shape[d] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+        return _along(EXTREMUM[name, True], input, where(a, axis=d), d, keepdim, name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"The {name}imum of all elements (ties share the gradient), or values and indices along `dim`."
+    )
+    return public(name)(function)
+
+
+max = _extremum("max", np.max, np.argmax)
+min = _extremum("min", np.min, np.argmin)
+
+
+def _amax(name: str, compute: Callable[..., Any]) -> Any:
+    def function(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+        a = input._array
+        axis = axes_of(dim, a.ndim) if a.ndim else None
+        keywords = {} if axis is None and not keepdim else {"axis": axis, "keepdims": keepdim}
+        return call(AMAX[name], (input,), keywords, out=compute(a, axis=axis, keepdims=keepdim))  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = name
+    return public(name)(function)
+
+
+amax, amin = _amax("amax", np.max), _amax("amin", np.min)
+
+
+@public("aminmax")
+def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
+    pair = namedtuple("aminmax", ["min", "max"])  # noqa: PYI024
+    d = () if dim is None else dim
+    return pair(amin(input, d, keepdim), amax(input, d, keepdim))
+
+
+def _arg(name: str, compute: Callable[..., Any]) -> None:
+    def function(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+        a = input._array
+        if a.size == 0 and dim is None:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+        d = dim if axis is None else axis
+        if a.ndim == 0:
+            return wrap(np.int64(0))
+        return wrap(compute(a, axis=None if d is None else dimension(d, a.ndim), keepdims=keepdim))
+
+    function.__name__ = function.__qualname__ = name
+    public(name)(function)
+
+
+_arg("argmax", np.argmax)
+_arg("argmin", np.argmin)
+
+
+@public("argsort")
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    return sort(input, dim, descending).indices  # type: ignore[no-any-return]
+
+
+def _order(a: Any, axis: int, descending: bool) -> Any:
+    if not descending:
+        return np.argsort(a, axis=axis, kind="stable")
+    n = a.shape[axis]
+    turned = np.flip(a, axis)
+    return n - 1 - np.flip(np.argsort(turned, axis=axis, kind="stable"), axis)
+
+
+SORT = rule_node("SortBackward0", np.take_along_axis)
+TOPK = rule_node("TopkBackward0", np.take_along_axis)
+
+
+@public("sort")
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """Sorted values and where they came from."""
+    a = input._array
+    if a.ndim == 0:
+        return PAIRS["sort"](input.clone(), wrap(np.int64(0)))
+    d = dimension(dim, a.ndim)
+    return _along(SORT, input, _order(a, d, descending), d, True, "sort")
+
+
+@public("topk")
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The k largest (or smallest) values along `dim`."""
+    a = input._array
+    d = dimension(dim, a.ndim)
+    if k > a.shape[d]:
+        raise RuntimeError("selected index k out of range")
+    order = np.take(_order(a, d, largest), np.arange(k), axis=d)
+    return _along(TOPK, input, order, d, True, "topk")
+
+
+@public("kthvalue")
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    a = input._array
+    d = dimension(dim, a.ndim)
+    return _along(
+        rule_node("KthvalueBackward0", np.take_along_axis),
+        input,
+        np.take(_order(a, d, False), k - 1, axis=d),
+        d,
+        keepdim,
+        "kthvalue",
+    )
+
+
+MEDIAN = rule_node("MedianBackward1", np.take_along_axis)
+
+
+class MedianBackward0(EXTREMUM["max", False]):  # type: ignore[misc]
+    """The median of all elements: ties share, as those of an extremum do."""
+
+    __slots__ = ()
+
+
+@public("median")
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower median of all elements, or values and indices along `dim`."""
+    a = input._array
+    if dim is None:
+        n = a.size
+        value = (
+            np.partition(np.reshape(a, -1), (n - 1) // 2)[(n - 1) // 2]
+            if n
+            else np.array(math.nan, a.dtype)[()]
+        )
+        return call(MedianBackward0, (input,), out=value)
+    d = dimension(dim, a.ndim)
+    order = np.take(_order(a, d, False), (a.shape[d] - 1) // 2, axis=d)
+    return _along(MEDIAN, input, order, d, keepdim, "median")
+
+
+# --- statistics ---------------------------------------------------------------------------------------------
+
+
+def _spread(name: str, kind: Any, compute: Callable[..., Any]) -> Any:
+    def function(
+        input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
+        correction: Any = None,
+        axis: Any = None, keepdims: bool = False, ddof: Any = None,
+    ) -> Tensor:  # fmt: skip
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if input._array.dtype.kind not in "fc":
+            raise RuntimeError(f"{name} and {name}_mean only support floating point and complex dtypes")
+        ddof = ddof if ddof is not None else correction
+        if ddof is None:
+            ddof = 1 if unbiased is None else int(unbiased)
+        d = axes_of(dim if axis is None else axis, input._array.ndim)
+        keywords = {"axis": d, "ddof": ddof, "keepdims": keepdim or keepdims}
+        with arrays.quiet():
+            import warnings
+
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                out = compute(input._array, **keywords)
+        return call(kind, (input,), keywords, out=out, shown=_shown(dim, d, keepdim))  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"NumPy's `{name}`, with Bessel's correction unless `correction` says otherwise."
+    return public(name)(function)
+
+
+var = _spread("var", VAR, np.var)
+std = _spread("std", STD, np.std)
+
+
+def var_mean(input: Tensor, dim: Any = None, **keywords: Any) -> tuple[Tensor, Tensor]:
+    return var(input, dim, **keywords), mean(input, dim, keywords.get("keepdim", False))
+
+
+def std_mean(input: Tensor, dim: Any = None, **keywords: Any) -> tuple[Tensor, Tensor]:
+    return std(input, dim, **keywords), mean(input, dim, keywords.get("keepdim", False))
+
+
+FUNCTIONS["var_mean"], FUNCTIONS["std_mean"] = var_mean, std_mean
+
+
+@public("norm")
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The p-norm of the elements (2 by default)."""
+    if input._array.dtype.kind not in "fc":
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{type_name(input._array.dtype)}"
+        )
+    if p == "nuc":
+        return call(rule_node("LinalgNuclearBackward0", np.linalg.norm), (input, "nuc"))  # type: ignore[no-any-return]
+    order = 2.0 if p is None or p == "fro" else float(p)
+    axis = axes_of(dim, input._array.ndim)
+    with arrays.quiet():
+        return call(NORM, (input, order, axis, keepdim))  # type: ignore[no-any-return]
+
+
+@public("dist")
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    return norm(input - other, p)
+
+
+@public("logsumexp")
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    x = input if input._array.dtype.kind in "fc" else convert(input, default_dtype().numpy)
+    with arrays.quiet():
+        return call(LOGSUMEXP, (x, axes_of(dim, x._array.ndim), keepdim))  # type: ignore[no-any-return]
+
+
+@public("softmax")
+def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """`exp(x) / sum(exp(x))` along `dim`."""
+    x = input if dtype is None else convert(input, as_dtype(dtype).numpy)
+    with arrays.quiet():
+        return call(SOFTMAX, (x, dimension(dim, x._array.ndim)))  # type: ignore[no-any-return]
+
+
+@public("log_softmax")
+def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    x = input if dtype is None else convert(input, as_dtype(dtype).numpy)
+    with arrays.quiet():
+        return call(LOG_SOFTMAX, (x, dimension(dim, x._array.ndim)))  # type: ignore[no-any-return]
+
+
+# --- cumulative ---------------------------------------------------------------------------------------------
+
+
+@public("cumsum")
+def cumsum(input: Tensor, dim: Any = None, *, axis: Any = None, dtype: Any = None) -> Tensor:
+    x = _wide(input, dtype)
+    d = dim if axis is None else axis
+    return call(CUMSUM, (x, None if d is None else dimension(d, x._array.ndim)))  # type: ignore[no-any-return]
+
+
+@public("cumprod")
+def cumprod(input: Tensor, dim: Any = None, *, axis: Any = None, dtype: Any = None) -> Tensor:
+    x = _wide(input, dtype)
+    d = dim if axis is None else axis
+    return call(CUMPROD, (x, None if d is None else dimension(d, x._array.ndim)))  # type: ignore[no-any-return]
+
+
+def _running(name: str, compute: Any, better: Callable[[Any, Any], Any]) -> None:
+    kind = rule_node(name.title() + "Backward0", np.take_along_axis)
+
+    def function(input: Tensor, dim: int) -> Any:
+        a = input._array
+        d = dimension(dim, a.ndim)
+        best = compute.accumulate(a, axis=d)
+        positions = np.arange(a.shape[d]).reshape([-1 if k == d else 1 for k in range(a.ndim)])
+        indices = np.maximum.accumulate(np.where(a == best, positions, 0), axis=d)
+        return _along(kind, input, indices, d, True, name)
+
+    function.__name__ = name
+    public(name)(function)
+
+
+_running("cummax", np.maximum, np.greater_equal)
+_running("cummin", np.minimum, np.less_equal)
+
+
+@public("diff")
+def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
+    return call(rule_node("DiffBackward0", np.diff), (input, n, dim))  # type: ignore[no-any-return]
+
+
+def _truth(name: str, compute: Callable[..., Any]) -> None:
+    def function(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+        a = input._array
+        return wrap(compute(a, axis=axes_of(dim if axis is None else axis, a.ndim), keepdims=keepdim))
+
+    function.__name__ = name
+    public(name)(function)
+
+
+_truth("all", np.all)
+_truth("any", np.any)
+
+
+@public("count_nonzero")
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    return wrap(np.asarray(np.count_nonzero(input._array, axis=axes_of(dim, input._array.ndim)))[()])
+
+
+@public("unique")
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: Any = None,
+) -> Any:
+    got = np.unique(input._array, return_inverse=return_inverse, return_counts=return_counts, axis=dim)
+    return tuple(wrap(g) for g in got) if isinstance(got, tuple) else wrap(got)
+
+
+@public("bincount")
+def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
+    return wrap(np.bincount(input._array, raw_of(weights), minlength))
+
+
+@public("nansum")
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    return call(
+        rule_node("NansumBackward0", np.nansum),
+        (input,),
+        {"axis": axes_of(dim, input._array.ndim), "keepdims": keepdim},
+    )  # type: ignore[no-any-return]
+
+
+@public("nanmean")
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    return call(
+        rule_node("NanmeanBackward0", np.nanmean),
+        (input,),
+        {"axis": axes_of(dim, input._array.ndim), "keepdims": keepdim},
+    )  # type: ignore[no-any-return]
+
+
+for _n in ("cumsum", "cumprod", "softmax", "log_softmax"):
+    in_place_method(_n, FUNCTIONS[_n])

@@ -1,0 +1,680 @@
+"""Shapes: views, which share memory and version counter with their base, and the copies that look like
+them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime import arrays
+from srcgrad.runtime.autograd.modes import paused, state
+from srcgrad.runtime.autograd.record import RuleNode, call, record_rule, rule_node, tracked
+from srcgrad.runtime.tensor import FUNCTIONS, public
+from srcgrad.runtime.tensor_base import More, Tensor, own_memory, wrap
+from srcgrad.runtime.tensor_create import shape_argument
+
+VIEW = rule_node("ViewBackward0", np.reshape)
+UNSAFE_VIEW = rule_node("UnsafeViewBackward0", np.reshape)
+T_NODE = rule_node("TBackward0", np.transpose)
+PERMUTE = rule_node("PermuteBackward0", np.transpose)
+TRANSPOSE = rule_node("TransposeBackward0", np.swapaxes)
+SQUEEZE = rule_node("SqueezeBackward0", np.reshape)
+SQUEEZE_DIM = rule_node("SqueezeBackward1", np.reshape)
+UNSQUEEZE = rule_node("UnsqueezeBackward0", np.expand_dims)
+EXPAND = rule_node("ExpandBackward0", np.broadcast_to)
+SELECT = rule_node("SelectBackward0", operator.getitem)
+SLICE = rule_node("SliceBackward0", operator.getitem)
+ALIAS = rule_node("AliasBackward0", operator.getitem)
+DIAGONAL = rule_node("DiagonalBackward0", np.diagonal)
+UNFOLD = rule_node("UnfoldBackward0", operator.getitem)
+CLONE = rule_node("CloneBackward0", np.copy)
+SPLIT = rule_node("SplitBackward0", np.split)
+SPLIT_SIZES = rule_node("SplitWithSizesBackward0", np.split)
+UNBIND = rule_node("UnbindBackward0", np.unstack)
+REPEAT = rule_node("RepeatBackward0", np.tile)
+REPEAT_INTERLEAVE = rule_node("RepeatInterleaveBackward0", np.repeat)
+FLIP = rule_node("FlipBackward0", np.flip)
+ROLL = rule_node("RollBackward0", np.roll)
+CAT = rule_node("CatBackward0", np.concatenate)
+STACK = rule_node("StackBackward0", np.stack)
+TRIL = rule_node("TrilBackward0", np.tril)
+TRIU = rule_node("TriuBackward0", np.triu)
+REAL = rule_node("RealBackward0", np.real)
+IMAG = rule_node("ImagBackward0", np.imag)
+
+
+def dimension(dim: int, ndim: int) -> int:
+    """`dim` counted from the front; PyTorch's IndexError if there is no such dimension."""
+    if isinstance(dim, Tensor):
+        dim = int(dim)
+    low = max(ndim, 1)
+    if not -low <= dim < low:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-low}, {low - 1}], but got {dim})"
+        )
+    return dim % low
+
+
+def attach(
+    view: Tensor,
+    source: Tensor,
+    function: Callable[..., Tensor],
+    args: tuple[Any, ...],
+    made: str | None = None,
+) -> Tensor:
+    """Make `view` a view of `source`: shared counter, root base, and the step that makes it again from the
+    base."""
+    if source._counter is None:
+        source._counter = [0]
+    view._counter = source._counter
+    more = More()
+    above = source._more
+    if above is not None and above.base is not None:
+        more.base, more.steps = above.base, (*above.steps, (function, args))
+        made = made or above.made
+    else:
+        more.base, more.steps = source, ((function, args),)
+    more.generation = more.base._more_of().generation
+    if made is None and paused and not state.recording:
+        made = "no_grad"
+    more.made = made
+    view._more = more
+    return view
+
+
+def view_of(
+    source: Tensor,
+    array: Any,
+    kind: type[RuleNode],
+    args: tuple[Any, ...],
+    function: Callable[..., Tensor],
+    function_args: tuple[Any, ...],
+    shown: dict[str, Any] | None = None,
+) -> Tensor:
+    """A view with values `array`, recorded as `kind` over `args`; `function(source, *function_args)` makes
+    it again."""
+    result = wrap(array)
+    if source._history is not None or source._more is not None:
+        if tracked((source,)):
+            record_rule(kind, result, (source, *args), {}, shown)
+    return attach(result, source, function, function_args)
+
+
+# --- reshaping ----------------------------------------------------------------------------------------------
+
+
+def resolved(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """The shape with -1 filled in; PyTorch's errors if it doesn't fit."""
+    if shape.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    known = 1
+    for s in shape:
+        if s < -1:
+            raise RuntimeError(f"invalid shape dimension {s}")
+        known *= s if s != -1 else 1
+    invalid = RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+    if -1 in shape:
+        if known == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "
+                "dimension size -1 can "
+                "be any value and is ambiguous"
+            )
+        if size % known:
+            raise invalid
+        return tuple(size // known if s == -1 else s for s in shape)
+    if known != size:
+        raise invalid
+    return shape
+
+
+@public("view", function=False)
+def view(self: Tensor, *shape: Any) -> Tensor:
+    """The same memory in another shape (or reinterpreted as another dtype)."""
+    from srcgrad.runtime.tensor_types import as_dtype, dtype
+
+    if len(shape) == 1 and isinstance(shape[0], dtype | np.dtype):
+        return attach(wrap(own_memory(self).view(as_dtype(shape[0]).numpy)), self, view, shape)
+    new = resolved(shape_argument(shape), self._array.size)
+    a = own_memory(self)
+    try:
+        array = a.reshape(new, copy=False) if type(a) is np.ndarray else a.reshape(new)
+    except ValueError:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans "
+            "across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        ) from None
+    return view_of(self, array, VIEW, (new,), view, (new,))
+
+
+@public("reshape")
+def reshape(input: Tensor, *shape: Any, order: str = "C") -> Tensor:
+    """Another shape: a view where possible, else a copy."""
+    new = resolved(shape_argument(shape), input._array.size)
+    a = own_memory(input)
+    if type(a) is np.ndarray:
+        array = a.reshape(new)
+        if array.size and not np.may_share_memory(array, a):
+            return call(UNSAFE_VIEW, (call(CLONE, (input,)), new))  # type: ignore[no-any-return]
+    else:
+        array = a.reshape(new)
+    return view_of(input, array, VIEW, (new,), reshape, (new,))
+
+
+@public("view_as", "reshape_as", function=False)
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    return view(self, tuple(other._array.shape))
+
+
+@public("flatten")
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Join the dimensions from `start_dim` to `end_dim` into one."""
+    shape = input._array.shape
+    if not shape:
+        return reshape(input, 1)
+    first, last = dimension(start_dim, len(shape)), dimension(end_dim, len(shape))
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if first == last:
+        return input
+    n = 1
+    for s in shape[first : last + 1]:
+        n *= s
+    return reshape(input, (*shape[:first], n, *shape[last + 1 :]))
+
+
+@public("ravel")
+def ravel(input: Tensor) -> Tensor:
+    return reshape(input, -1)
+
+
+@public("unflatten")
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    shape = input._array.shape
+    d = dimension(dim, len(shape))
+    return reshape(input, (*shape[:d], *resolved(tuple(sizes), shape[d]), *shape[d + 1 :]))
+
+
+# --- permuting ----------------------------------------------------------------------------------------------
+
+
+@public("t")
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix."""
+    a = own_memory(input)
+    if a.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {a.ndim}D")
+    return view_of(input, a.T, T_NODE, (), t, ())
+
+
+@public("permute")
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    """Another order of the dimensions."""
+    a = own_memory(input)
+    axes = shape_argument(dims)
+    if len(axes) != a.ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of "
+            "the desired ordering of "
+            f"dimensions i.e. input.dim() = {a.ndim} is not equal to len(dims) = {len(axes)}"
+        )
+    return view_of(input, a.transpose(axes), PERMUTE, (axes,), permute, (axes,))
+
+
+@public("transpose", "swapaxes", "swapdims")
+def transpose(input: Tensor, *dims: Any) -> Tensor:
+    """Exchange two dimensions. (NumPy's forms, no argument or all axes, permute.)"""
+    if len(dims) != 2 or (len(dims) == 1 and isinstance(dims[0], list | tuple)):
+        axes = shape_argument(dims) if dims and dims[0] is not None else tuple(range(input.ndim))[::-1]
+        return permute(input, axes)
+    a = own_memory(input)
+    first, second = dimension(dims[0], a.ndim), dimension(dims[1], a.ndim)
+    if a.ndim == 0:
+        return alias(input)
+    return view_of(input, a.swapaxes(first, second), TRANSPOSE, (first, second), transpose, (first, second))
+
+
+def _reversed_axes(self: Tensor) -> Tensor:
+    """All dimensions in reverse order."""
+    return permute(self, tuple(range(self._array.ndim))[::-1])
+
+
+Tensor.T = property(_reversed_axes)  # type: ignore[attr-defined]
+Tensor.mT = Tensor.mH = property(lambda self: transpose(self, -2, -1))  # type: ignore[attr-defined]
+Tensor.H = property(lambda self: transpose(self, 0, 1).conj() if self.is_complex() else transpose(self, 0, 1))  # type: ignore[attr-defined]
+
+
+@public("movedim", "moveaxis")
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    n = input._array.ndim
+    src = [dimension(d, n) for d in ([source] if isinstance(source, int) else source)]
+    dst = [dimension(d, n) for d in ([destination] if isinstance(destination, int) else destination)]
+    order = [d for d in range(n) if d not in src]
+    for to, frm in sorted(zip(dst, src, strict=True)):
+        order.insert(to, frm)
+    return permute(input, tuple(order))
+
+
+# --- dimensions of size one, expanding ----------------------------------------------------------------------
+
+
+@public("unsqueeze")
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """A new dimension of size 1."""
+    a = own_memory(input)
+    d = dimension(dim, a.ndim + 1)
+    return view_of(input, np.expand_dims(a, d), UNSQUEEZE, (d,), unsqueeze, (d,))
+
+
+@public("squeeze")
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Without the dimensions of size 1 (all, or those given)."""
+    a = own_memory(input)
+    if dim is None:
+        new = tuple(s for s in a.shape if s != 1)
+        kind = SQUEEZE
+    else:
+        drop = {dimension(d, a.ndim) for d in ([dim] if isinstance(dim, int) else dim)} if a.ndim else set()
+        new = tuple(s for i, s in enumerate(a.shape) if s != 1 or i not in drop)
+        kind = SQUEEZE_DIM
+    return view_of(input, a.reshape(new), kind, (new,), squeeze, (dim,))
+
+
+@public("expand", function=False)
+def expand(self: Tensor, *sizes: Any) -> Tensor:
+    """Repeat dimensions of size 1 without copying."""
+    a = own_memory(self)
+    wanted = shape_argument(sizes)
+    lead = len(wanted) - a.ndim
+    if lead < 0:
+        raise RuntimeError(
+            f"expand(srcgrad.{self.type().rpartition('.')[2]}{{{list(a.shape)}}}, size={list(wanted)}): "
+            "the number of sizes provided "
+            f"({len(wanted)}) must be greater or equal to the number of dimensions in the tensor ({a.ndim})"
+        )
+    new = []
+    for i, s in enumerate(wanted):
+        if i < lead:
+            if s == -1:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({s}) isn't allowed in a leading, non-existing "
+                    f"dimension {i}"
+                )
+            new.append(s)
+            continue
+        old = a.shape[i - lead]
+        if s != -1 and s != old and old != 1:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({s}) must match the existing size ({old}) at "
+                f"non-singleton dimension {i}. "
+                f" Target sizes: {list(wanted)}.  Tensor sizes: {list(a.shape)}"
+            )
+        new.append(old if s == -1 else s)
+    return view_of(self, arrays.expand(a, tuple(new)), EXPAND, (tuple(new),), expand, (tuple(new),))
+
+
+@public("expand_as", function=False)
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    return expand(self, tuple(other._array.shape))
+
+
+@public("broadcast_to")
+def broadcast_to(input: Tensor, *shape: Any) -> Tensor:
+    return expand(input, *shape)
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    shape = np.broadcast_shapes(*(t._array.shape for t in tensors))
+    return tuple(expand(t, shape) for t in tensors)
+
+
+# --- parts --------------------------------------------------------------------------------------------------
+
+
+@public("select")
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """One entry along a dimension."""
+    a = own_memory(input)
+    if a.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d, n = dimension(dim, a.ndim), a.shape[dimension(dim, a.ndim)]
+    i = int(index)
+    if not -n <= i < n:
+        raise IndexError(
+            f"select(): index {i} out of range for tensor of size {list(a.shape)} at dimension {d}"
+        )
+    key = (slice(None),) * d + (i % n, ...)
+    return view_of(input, a[key], SELECT, (key,), select, (d, i))
+
+
+@public("narrow")
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """`length` entries along a dimension, from `start`."""
+    a = own_memory(input)
+    d = dimension(dim, a.ndim)
+    start = int(start)
+    n = a.shape[d]
+    if start < 0:
+        start += n
+    if start + length > n or start < 0 or length < 0:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    key = (slice(None),) * d + (slice(start, start + length),)
+    return view_of(input, a[key], SLICE, (key,), narrow, (d, start, length))
+
+
+def sliced(input: Tensor, key: Any) -> Tensor:
+    """A view by slices only."""
+    a = own_memory(input)
+    return view_of(input, a[key], SLICE, (key,), sliced, (key,))
+
+
+@public("alias", method=False, function=False)
+def alias(input: Tensor) -> Tensor:
+    """A new view of everything."""
+    return view_of(input, own_memory(input)[...], ALIAS, (...,), alias, ())
+
+
+@public("diagonal")
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    a = own_memory(input)
+    array = a.diagonal(offset, dim1, dim2)
+    if type(array) is np.ndarray and not array.flags.writeable and a.flags.writeable:
+        array = np.lib.stride_tricks.as_strided(array, writeable=True)
+    args = (offset, dim1, dim2)
+    return view_of(input, array, DIAGONAL, args, diagonal, args)
+
+
+@public("unfold", function=False)
+def unfold(self: Tensor, dimension_: int, size: int, step: int) -> Tensor:
+    """Windows of `size` along a dimension, `step` apart, as a new last dimension."""
+    from numpy.lib.stride_tricks import sliding_window_view
+
+    a = own_memory(self)
+    d = dimension(dimension_, a.ndim)
+    windows = sliding_window_view(a, size, axis=d, writeable=a.flags.writeable)  # type: ignore[call-overload]
+    array = windows[(slice(None),) * d + (slice(None, None, step),)]
+    starts = np.arange(0, a.shape[d] - size + 1, step)[:, None] + np.arange(size)
+    key = (slice(None),) * d + (starts,)
+    result = wrap(array)
+    if tracked((self,)):
+        moved = wrap(array)
+        flat = call(UNFOLD, (self, key), out=np.moveaxis(array, -1, d + 1))
+        moved = movedim(flat, d + 1, -1)
+        result._history = moved._history
+    return attach(result, self, unfold, (dimension_, size, step))
+
+
+@public("as_strided")
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int = 0) -> Tensor:
+    """Any view of the memory, by strides in elements."""
+    a = own_memory(input)
+    flat = a.reshape(-1)
+    where = np.full(tuple(size), storage_offset)
+    for d, (n, s) in enumerate(zip(size, stride, strict=True)):
+        where = where + (np.arange(n) * s).reshape((-1,) + (1,) * (len(size) - d - 1))
+    array = np.lib.stride_tricks.as_strided(
+        flat[storage_offset:], tuple(size), tuple(s * a.itemsize for s in stride), writeable=a.flags.writeable
+    )
+    result = wrap(array)
+    if tracked((input,)):
+        flattened = reshape(input, -1)
+        record_rule(rule_node("AsStridedBackward0", operator.getitem), result, (flattened, where), {})
+    return attach(result, input, as_strided, (size, stride, storage_offset))
+
+
+def _several(
+    source: Tensor,
+    parts: list[Any],
+    kind: type[RuleNode],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    steps: list[Any],
+) -> tuple[Tensor, ...]:
+    results = [wrap(p) for p in parts]
+    recorded = tracked((source,))
+    if recorded:
+        record_rule(kind, results, (source, *args), keywords)
+    name = kind.__name__.removesuffix("Backward0")
+    for r, (function, step) in zip(results, steps, strict=True):
+        attach(r, source, function, step, f"multiple:{name}" if state.recording else "no_grad")
+    return tuple(results)
+
+
+@public("split")
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of the given size (the last may be smaller), or of the given sizes."""
+    a = own_memory(tensor)
+    d = dimension(dim, a.ndim)
+    n = a.shape[d]
+    if isinstance(split_size_or_sections, int):
+        size = split_size_or_sections
+        if size < 0:
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+        bounds = list(range(0, n, size)) + [n] if n else [0, 0]
+        kind = SPLIT
+    else:
+        sizes = [int(s) for s in split_size_or_sections]
+        if sum(sizes) != n:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
+                f"dimension {d}), but got "
+                f"split_sizes={sizes}"
+            )
+        bounds = [0, *np.cumsum(sizes).tolist()]
+        kind = SPLIT_SIZES
+    keys = [(slice(None),) * d + (slice(b, e),) for b, e in zip(bounds, bounds[1:], strict=False)]
+    return _several(
+        tensor,
+        [a[k] for k in keys],
+        kind,
+        (tuple(bounds[1:-1]),),
+        {"axis": d},
+        [(sliced, (k,)) for k in keys],
+    )
+
+
+@public("chunk")
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` parts of equal size."""
+    n = input._array.shape[dimension(dim, input._array.ndim)]
+    return split(input, max(1, -(-n // chunks)), dim)
+
+
+@public("tensor_split")
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    n = input._array.shape[dimension(dim, input._array.ndim)]
+    if isinstance(indices_or_sections, int):
+        k = indices_or_sections
+        sizes = [n // k + (i < n % k) for i in range(k)]
+    else:
+        bounds = [0, *indices_or_sections, n]
+        sizes = [e - b for b, e in zip(bounds, bounds[1:], strict=False)]
+    return split(input, sizes, dim)
+
+
+@public("unbind")
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """All entries along a dimension."""
+    a = own_memory(input)
+    if a.ndim == 0:
+        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+    d = dimension(dim, a.ndim)
+    parts = [a[(slice(None),) * d + (i, ...)] for i in range(a.shape[d])]
+    return _several(input, parts, UNBIND, (), {"axis": d}, [(select, (d, i)) for i in range(a.shape[d])])
+
+
+# --- copies -------------------------------------------------------------------------------------------------
+
+
+@public("clone")
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy, through which gradients flow."""
+    return call(CLONE, (input,), out=input._array.copy())  # type: ignore[no-any-return]
+
+
+@public("contiguous", function=False)
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor itself if its memory is contiguous, else a copy."""
+    if self.is_contiguous():
+        return self
+    return call(CLONE, (self,), out=np.ascontiguousarray(self._array))  # type: ignore[no-any-return]
+
+
+@public("repeat", function=False)
+def repeat(self: Tensor, *repeats: Any) -> Tensor:
+    """Tile: the tensor repeated along each dimension."""
+    times = shape_argument(repeats)
+    if len(times) < self._array.ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+        )
+    return call(REPEAT, (self, times))  # type: ignore[no-any-return]
+
+
+@public("tile")
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    times = shape_argument(dims)
+    return repeat(input, (1,) * (input._array.ndim - len(times)) + times)
+
+
+@public("repeat_interleave")
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+    times = repeats._array if isinstance(repeats, Tensor) else repeats
+    return call(REPEAT_INTERLEAVE, (input, times, dim))  # type: ignore[no-any-return]
+
+
+@public("flip")
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    axes = tuple(dimension(d, input._array.ndim) for d in shape_argument(dims))
+    return call(FLIP, (input, axes), out=np.flip(input._array, axes).copy())  # type: ignore[no-any-return]
+
+
+@public("fliplr")
+def fliplr(input: Tensor) -> Tensor:
+    return flip(input, 1)
+
+
+@public("flipud")
+def flipud(input: Tensor) -> Tensor:
+    return flip(input, 0)
+
+
+@public("roll")
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    return call(ROLL, (input, shifts, dims))  # type: ignore[no-any-return]
+
+
+@public("rot90")
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    return call(rule_node("Rot90Backward0", np.rot90), (input, k, tuple(dims)))  # type: ignore[no-any-return]
+
+
+@public("tril")
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    return call(TRIL, (input, diagonal))  # type: ignore[no-any-return]
+
+
+@public("triu")
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    return call(TRIU, (input, diagonal))  # type: ignore[no-any-return]
+
+
+@public("diag")
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    name = "DiagEmbedBackward0" if input._array.ndim == 1 else "DiagonalBackward0"
+    return call(rule_node(name, np.diag), (input, diagonal))  # type: ignore[no-any-return]
+
+
+def _joined(tensors: Any) -> list[Tensor]:
+    from srcgrad.runtime.tensor_create import convert
+    from srcgrad.runtime.tensor_types import result_dtype
+
+    ts = list(tensors)
+    for i, x in enumerate(ts):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
+    d = result_dtype(tuple(x._array for x in ts))
+    return [convert(x, d) if x._array.dtype != d else x for x in ts]
+
+
+def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
+    """Join tensors along an existing dimension."""
+    ts = _joined(tensors)
+    if not ts:
+        raise RuntimeError("cat(): expected a non-empty list of Tensors")
+    kept = [x for x in ts if x._array.shape != (0,)] or ts
+    n = kept[0]._array.ndim
+    if n == 0:
+        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    d = dimension(dim if axis is None else axis, n)
+    for i, x in enumerate(kept[1:], 1):
+        if x._array.ndim != n:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {n} and {x._array.ndim}")
+        for k in range(n):
+            if k != d and x._array.shape[k] != kept[0]._array.shape[k]:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {d}. Expected size "
+                    f"{kept[0]._array.shape[k]} but got size "
+                    f"{x._array.shape[k]} for tensor number {i} in the list."
+                )
+    return call(CAT, (kept, d))  # type: ignore[no-any-return]
+
+
+def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
+    """Join tensors along a new dimension."""
+    ts = _joined(tensors)
+    if not ts:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    for i, x in enumerate(ts):
+        if x._array.shape != ts[0]._array.shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(ts[0]._array.shape)} at entry "
+                "0 and "
+                f"{list(x._array.shape)} at entry {i}"
+            )
+    return call(STACK, (ts, dimension(dim, ts[0]._array.ndim + 1)))  # type: ignore[no-any-return]
+
+
+def hstack(tensors: Any) -> Tensor:
+    ts = [reshape(x, 1) if x.ndim == 0 else x for x in tensors]
+    return cat(ts, 0 if ts[0].ndim == 1 else 1)
+
+
+def vstack(tensors: Any) -> Tensor:
+    return cat([reshape(x, (1, -1)) if x.ndim < 2 else x for x in tensors], 0)
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    ts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    sizes = [x.numel() for x in ts]
+    grids = []
+    for i, x in enumerate(ts):
+        shape = [1] * len(ts)
+        shape[i] = sizes[i]
+        grids.append(expand(reshape(x, shape), sizes))
+    return tuple(transpose(g, 0, 1) for g in grids) if indexing == "xy" and len(ts) > 1 else tuple(grids)
+
+
+def _part(kind: type[RuleNode], name: str) -> Any:
+    def get(self: Tensor) -> Tensor:
+        if self._array.dtype.kind != "c":
+            if name == "imag":
+                raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+            return self
+        return call(kind, (self,), out=getattr(self._array, name))  # type: ignore[no-any-return]
+
+    get.__name__ = name
+    return get
+
+
+_real, _imag = _part(REAL, "real"), _part(IMAG, "imag")
+Tensor.real, Tensor.imag = property(_real), property(_imag)  # type: ignore[attr-defined]
+FUNCTIONS.update({
+    "real": _real, "imag": _imag, "cat": cat, "concat": cat, "concatenate": cat, "stack": stack,
+    "hstack": hstack,
+    "vstack": vstack, "meshgrid": meshgrid, "broadcast_tensors": broadcast_tensors,
+})  # fmt: skip
