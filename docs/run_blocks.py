@@ -1,7 +1,7 @@
 """Runs the Python in Markdown pages, so that what they show is true.
 
-The blocks marked `python` run in order, in one namespace. A block marked `python output` or `text output` is not
-run: it must be what the block above it printed, and the error that it raised, if any.
+The blocks marked `python` run in order, in one namespace. One that is marked `python output` or `text output`
+isn't run: it must be what the block above it printed, and the error that it raised, if any.
 
     python docs/run_blocks.py README.md docs/*.md
     python docs/run_blocks.py --update README.md    # writes the outputs into the page
@@ -14,11 +14,12 @@ import io
 import linecache
 import re
 import sys
+import textwrap
 import traceback
 from pathlib import Path
 from typing import Any
 
-FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^( *)```(\w+)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 
 def run(path: Path, update: bool) -> int:
@@ -31,16 +32,16 @@ def run(path: Path, update: bool) -> int:
     pieces: list[str] = []  # the page with the outputs that were found
     end = 0
     for match in FENCE.finditer(page):
-        language, info, text = match[1], match[2].strip(), match[3]
-        before = page.count("\n", 0, match.start(3))
+        margin, language, info, text = match[1], match[2], match[3].strip(), textwrap.dedent(match[4])
+        before = page.count("\n", 0, match.start(4))
         if info == "output":
             if error is not None:
                 printed += "".join(traceback.format_exception_only(error))
                 error = None
             if printed.rstrip() != text.rstrip() and not update:
                 sys.exit(f"{path}:{before}: the page says\n\n{text}\nbut this is printed:\n\n{printed}")
-            pieces += [page[end : match.start(3)], printed.rstrip() + "\n"]
-            end = match.end(3)
+            pieces += [page[end : match.start(4)], textwrap.indent(printed.rstrip() + "\n", margin)]
+            end = match.end(4)
         elif language == "python":
             stop_at(error)
             ran += 1
