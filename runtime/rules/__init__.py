@@ -27,6 +27,15 @@ from srcgrad.runtime.rules import (
     supports,
     ufuncmethods,
 )
+from srcgrad.runtime.rules.table import load_with
+
+SCIPY = {
+    "scipy.special": "scipy_special",
+}
+"""SciPy's modules and the files of their rules, which are imported once the module has been."""
+
+for _module, _file in SCIPY.items():
+    load_with(_module, f"srcgrad.runtime.rules.{_file}")
 
 __all__ = [
     "creation",

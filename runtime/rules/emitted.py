@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+import builtins
+
 import numpy as np
 
 from srcgrad.runtime import dispatch, trees
 from srcgrad.runtime.rules.table import case, forward, nondifferentiable, reverse
-from srcgrad.runtime.support import unbroadcast
 
-nondifferentiable(trees.zeros_like, trees.check_scalar, trees.clear_item, dispatch.plan_of, trees.new_object)
+nondifferentiable(
+    trees.zeros_like, trees.check_scalar, trees.clear_item, dispatch.plan_of, trees.new_object, trees.ordered
+)
 
 
 @reverse(trees.snapshot, linear=True, at=[1.5, [1.0, 2.0]])
@@ -110,4 +113,45 @@ def sort_array_forward(x_dot, y, x, axis=-1, kind=None):
     return np.take_along_axis(x_dot, np.argsort(x, axis=axis, kind="stable"), axis=axis)
 
 
-__all__ = ["unbroadcast"]
+@reverse(builtins.sorted, at=[((3.0, 1.0, 2.0),)])
+def sorted_(g, y, iterable, *, key=None, reverse=False):
+    return trees.unsorted(g, iterable, key, reverse)
+
+
+@forward(builtins.sorted)
+def sorted_forward(x_dot, y, iterable, *, key=None, reverse=False):
+    return trees.in_order(x_dot, iterable, key, reverse)
+
+
+@reverse(trees.unsorted, wrt="g", at=[])
+def unsorted(g, y, g_, xs, key=None, reverse=False):
+    return trees.in_order(g, xs, key, reverse)
+
+
+@forward(trees.unsorted)
+def unsorted_forward(g_dot, y, g, xs, key=None, reverse=False):
+    return trees.unsorted(g_dot, xs, key, reverse)
+
+
+@reverse(trees.in_order, at=[])
+def in_order(g, y, x_dot, xs, key=None, reverse=False):
+    return trees.unsorted(g, xs, key, reverse)
+
+
+@forward(trees.in_order)
+def in_order_forward(x_dot_dot, y, x_dot, xs, key=None, reverse=False):
+    return trees.in_order(x_dot_dot, xs, key, reverse)
+
+
+@reverse(trees.new_partial, wrt=("func", "args", "keywords"), at=[])
+def new_partial(g, y, func, args, keywords):
+    return (
+        trees.get_attribute(g, y, "func"),
+        trees.get_attribute(g, y, "args"),
+        trees.get_attribute(g, y, "keywords"),
+    )
+
+
+@forward(trees.new_partial)
+def new_partial_forward(func_dot, args_dot, keywords_dot, y, func, args, keywords):
+    return {"func": func_dot}, {"args": args_dot}, {"keywords": keywords_dot}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import importlib
 import inspect
 import textwrap
 import types
@@ -12,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy  # noqa: F401  (so that the rules for it are filed)
 
-import srcgrad.runtime.rules  # noqa: F401
+from srcgrad.runtime.rules import SCIPY
 from srcgrad.runtime.rules.table import Case, Rule, rules
 from srcgrad.runtime.support import unbroadcast
+
+for module in SCIPY:
+    importlib.import_module(module)  # so that the rules for it are filed
 
 STEP = 1e-4
 SYMMETRIC = {np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh}
@@ -170,16 +173,16 @@ class Bound:
             found = found if isinstance(found, tuple) else (found,)
             if self.rule.real:
                 g = np.real(g)
-            found = tuple(
-                None if p is None else unbroadcast(g * p, x) for p, x in zip(found, args, strict=False)
-            )
+            assert len(found) == len(self.rule.wrt)
+            pairs = zip(found, args, strict=False)
+            found = tuple(None if p is None else unbroadcast(g * p, x) for p, x in pairs)
         else:
             assert self.rule.reverse is not None
             found = self.rule.reverse(g, y, *args, **kwargs)
             if len(self.rule.wrt) == 1 and not isinstance(found, tuple):
                 found = (found,)
-        assert len(found) == len(self.rule.wrt)
-        return {k: c for k, c in zip(self.rule.wrt, found, strict=True) if k in self.active}
+            assert len(found) == len(self.rule.wrt)
+        return {k: c for k, c in zip(self.rule.wrt, found, strict=False) if k in self.active}
 
     def tangent(self, y: Any, tangents: dict[str, Any]) -> Any:
         args, kwargs = self.with_values({})
