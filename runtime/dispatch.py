@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime import trees
+from srcgrad.runtime import tangents, trees
 from srcgrad.runtime.errors import NoRule
 from srcgrad.runtime.rules import table
 
@@ -43,15 +43,15 @@ def forward(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None 
     return y, (plan, saved, len(args))
 
 
-def inputs_of(function: Any, plan: Plan) -> tuple[Any, ...]:
+def inputs_of(function: Any, plan: Any) -> tuple[Any, ...]:
     """What the callee takes before its arguments: a method's object, the values that a function has captured."""
     if plan.kind == "method":
         return (function.__self__,)
     if plan.kind == "object":
         return (function,)
-    if plan.kind == "function":
-        cells = function.__closure__ or ()
-        return tuple(c.cell_contents for c in cells)
+    if plan.kind == "function" and plan.first:
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__, strict=True))
+        return tuple(cells[n].cell_contents for n in plan.first)
     return ()
 
 
@@ -86,45 +86,45 @@ def arrange(plan: Plan, bars: Any, count: int) -> list[Any]:
     return [f_bar, positional + [0.0] * (count - len(positional)), keywords]
 
 
-def select(bars: dict[str, Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The cotangents of `**kwargs` out of those of all keyword arguments."""
-    return {k: bars.get(k, 0.0) for k in kwargs}
-
-
-def plan_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
-    """Looks at a callee as it is met."""
+def plan_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: Callable[..., Any] | None = None) -> Any:
+    """Looks at a callee as it is met. `make` compiles a Python function for the arguments."""
+    make = make or _compiled
     if compiler is None:
         raise NoRule("the compiler is not loaded: import srcgrad.transforms")
     if isinstance(function, types.FunctionType) and table.find(function) is None:
-        return _compiled(function, function.__closure__ and function.__code__.co_freevars or (), "function", args, kwargs, ())
+        return make(function, function.__closure__ and function.__code__.co_freevars or (), "function", args, kwargs, ())
     if isinstance(function, types.MethodType):
         inner = function.__func__
         if isinstance(inner, types.FunctionType):
-            return _compiled(inner, ("self",), "method", args, kwargs, (function.__self__,))
+            return make(inner, ("self",), "method", args, kwargs, (function.__self__,))
     rule = table.find(function)
     if rule is not None:
         if not rule.differentiable:
             return Plan(function, None, (), (), "plain")
-        return _compiled(_wrapper(function, len(args), tuple(kwargs)), (), "plain", args, kwargs, ())
+        return make(_wrapper(function, len(args), tuple(kwargs)), (), "plain", args, kwargs, ())
     if isinstance(function, functools.partial):
-        return _compiled(_partial(function), ("function",), "object", args, kwargs, (function,))
+        return make(_partial(function), ("function",), "object", args, kwargs, (function,))
     bound_to = getattr(function, "__self__", None)
     if isinstance(bound_to, np.ndarray):
         method = getattr(np.ndarray, function.__name__, None)
         if table.find(method) is not None:
-            return _compiled(
+            return make(
                 _wrapper(method, 1 + len(args), tuple(kwargs)), ("self",), "method", args, kwargs, (bound_to,)
             )
+    if function is functools.partial:
+        text = "def apply(func, *args, **keywords):\n    return new_partial(func, args, keywords)\n"
+        maker = _once("make partial", text, {"new_partial": trees.new_partial})
+        return make(maker, (), "plain", args, kwargs, ())
     if isinstance(function, type):
         if not _numbers_in((args, kwargs)):
             return Plan(function, None, (), (), "plain")
-        return _compiled(_constructor(function), (), "plain", args, kwargs, ())
+        return make(_constructor(function), (), "plain", args, kwargs, ())
     derivative_of = getattr(function, "__srcgrad_call__", None)
     if derivative_of is not None:
-        return _compiled(derivative_of(args, kwargs), (), "plain", args, kwargs, ())
+        return make(derivative_of(args, kwargs), (), "plain", args, kwargs, ())
     call = getattr(type(function), "__call__", None)
     if isinstance(call, types.FunctionType):
-        return _compiled(call, ("self",), "object", args, kwargs, (function,))
+        return make(call, ("self",), "object", args, kwargs, (function,))
     if not _numbers_in((args, kwargs)):
         return Plan(function, None, (), (), "plain")
     name = getattr(function, "__qualname__", getattr(function, "__name__", repr(function)))
@@ -144,6 +144,67 @@ def _compiled(
         captured = tuple(c.cell_contents for c in function.__closure__ or ())
     forward_half, reverse_half, parameters = compiler(function, first, captured, args, kwargs, kind)
     return Plan(forward_half, reverse_half, first, parameters, kind)
+
+
+# Forward mode -----------------------------------------------------------------------------------------------------------------
+
+tangent_compiler: Callable[..., Any] | None = None
+"""Set by the compiler: (function, kind, objects, args, kwargs, tangents of function, args and kwargs) -> TangentPlan."""
+
+
+class TangentPlan:
+    """How one call is differentiated forwards. `first` are the captured variables that the emitted function takes before the
+    arguments; `places` tell for each tangent that it takes (its name, where it is found, under which key)."""
+
+    def __init__(self, jvp: Any, first: tuple[str, ...], kind: str, places: tuple[tuple[str, str, Any], ...]) -> None:
+        self.jvp, self.first, self.kind, self.places = jvp, first, kind, places
+
+
+def jvp(
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None,
+    function_dot: Any,
+    arg_dots: tuple[Any, ...],
+    kwarg_dots: dict[str, Any] | None = None,
+) -> tuple[Any, Any]:
+    """(value, tangent) of `function(*args, **kwargs)`. A tangent that is None is zero; the tangent of a function is a dict of
+    those of the variables it has captured, of a bound method that of its object."""
+    keywords = {} if kwargs is None else kwargs
+    keyword_dots = {} if kwarg_dots is None else kwarg_dots
+    plan = tangent_plan_of(function, args, keywords, function_dot, arg_dots, keyword_dots)
+    if plan.jvp is None:
+        value = function(*args, **keywords)
+        return value, tangents.zeros_like(value)
+    inputs = inputs_of(function, plan)
+    dots = {}
+    for name, where, key in plan.places:
+        if where == "function":
+            dots[name] = function_dot
+        elif where == "captured":
+            dots[name] = function_dot[key]
+        elif where == "argument":
+            dots[name] = arg_dots[key]
+        elif where == "arguments":
+            dots[name] = tangents.filled(arg_dots[key:], args[key:])
+        elif where == "keyword":
+            dots[name] = keyword_dots[key]
+        else:
+            dots[name] = {k: keyword_dots[k] if k in keyword_dots else tangents.zeros_like(keywords[k]) for k in key}
+    return plan.jvp(*inputs, *args, **keywords, **dots)  # type: ignore[no-any-return]
+
+
+def tangent_plan_of(function: Any, args: Any, kwargs: Any, function_dot: Any, arg_dots: Any, kwarg_dots: Any) -> TangentPlan:
+    given = function_dot is not None or any(d is not None for d in arg_dots) or bool(kwarg_dots)
+    if not given:
+        return TangentPlan(None, (), "plain", ())
+
+    def make(target: Any, first: Any, kind: str, args: Any, kwargs: Any, objects: Any) -> Any:
+        assert tangent_compiler is not None
+        return tangent_compiler(target, kind, objects, args, kwargs, function_dot, arg_dots, kwarg_dots)
+
+    found = plan_of(function, args, kwargs, make)
+    return found if isinstance(found, TangentPlan) else TangentPlan(None, (), "plain", ())
 
 
 def _numbers_in(x: Any) -> bool:
@@ -196,10 +257,17 @@ def _partial(function: Any) -> types.FunctionType:
 _made: dict[str, types.FunctionType] = {}
 
 
-def _once(key: str, text: str) -> types.FunctionType:
+def _once(key: str, text: str, namespace: dict[str, Any] | None = None) -> types.FunctionType:
     if key not in _made:
-        _made[key] = made_from(text, "apply", {}, key)
+        _made[key] = made_from(text, "apply", namespace or {}, key)
     return _made[key]
+
+
+def is_namedtuple(cls: Any) -> bool:
+    """Is `cls` a class made by `collections.namedtuple` or `typing.NamedTuple`, with its own way of construction?"""
+    if not (isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")):
+        return False
+    return getattr(cls.__new__, "__module__", "").startswith("namedtuple_")
 
 
 @functools.lru_cache(maxsize=512)
@@ -207,6 +275,12 @@ def _constructor(cls: type) -> types.FunctionType:
     """A function with a class's signature that builds an instance step by step."""
     signature = inspect.signature(cls)
     initialise = cls.__init__
+    if is_namedtuple(cls):
+        fields = ", ".join(cls._fields)  # type: ignore[attr-defined]
+        text = f"def apply({fields}):\n    return cls({fields})\n"
+        made = made_from(text, "apply", {"cls": cls}, f"construct {cls.__qualname__} {id(cls):x}")
+        made.__defaults__ = tuple(cls._field_defaults.values()) or None  # type: ignore[attr-defined]
+        return made
     parameters = list(signature.parameters.values())
     names = [p.name for p in parameters]
     generated = getattr(initialise, "__qualname__", "") == "__create_fn__.<locals>.__init__" or hasattr(

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import copy as _copy
 import dataclasses
+import functools
+import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +28,11 @@ def is_zero(g: Any) -> bool:
 
 def is_object(x: Any) -> bool:
     """Does `x` carry numbers in attributes?"""
-    return hasattr(x, "__dict__") and not isinstance(x, type) and not callable(x) and not hasattr(x, "__array__")
+    return (
+        hasattr(x, "__dict__")
+        and not isinstance(x, (type, types.FunctionType, types.MethodType, types.ModuleType))
+        and not hasattr(x, "__array__")
+    )
 
 
 def attributes(x: Any) -> dict[str, Any]:
@@ -147,7 +154,7 @@ def add_attribute(g: Any, x: Any, name: str, part: Any) -> None:
     """Add `part` to the cotangent of `x.name`, in place."""
     if isinstance(g, list):
         add_item(g, x._fields.index(name), part)
-    elif isinstance(g, dict):
+    elif isinstance(g, dict) and not isinstance(getattr(type(x), name, None), property):
         g[name] = add(g.get(name, 0.0), part)
     elif not is_zero(part):
         raise UnsupportedSyntax(f"the attribute `{name}` of a {type(x).__name__} has no derivative rule")
@@ -312,3 +319,43 @@ def with_attribute(like_: Any, x: Any, name: str, g: Any) -> Any:
     made = {k: 0.0 for k in made} if isinstance(made, dict) else [0.0 for _ in made]
     add_attribute(made, x, name, g)
     return made
+
+
+def new_partial(func: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """`functools.partial(func, *args, **keywords)`; its cotangent is a dict of those of its parts."""
+    return functools.partial(func, *args, **keywords)
+
+
+def ordered(xs: Any, key: Any = None, reverse: bool = False) -> list[int]:
+    """The positions of the elements of `xs` in sorted order."""
+    values = list(xs)
+    return sorted(range(len(values)), key=lambda i: values[i] if key is None else key(values[i]), reverse=reverse)
+
+
+def unsorted(g: Any, xs: Any, key: Any = None, reverse: bool = False) -> Any:
+    """The cotangent of `xs` for `sorted(xs, key=key, reverse=reverse)`."""
+    if is_zero(g):
+        return 0.0
+    out: list[Any] = [0.0] * len(g)
+    for part_, i in zip(g, ordered(xs, key, reverse), strict=True):
+        out[i] = part_
+    return match(out, xs)
+
+
+def in_order(x_dot: Any, xs: Any, key: Any = None, reverse: bool = False) -> Any:
+    """The tangent of `sorted(xs, key=key, reverse=reverse)`."""
+    return [x_dot[i] for i in ordered(xs, key, reverse)]
+
+
+def select(g: Any, x: dict[Any, Any], *later: Any) -> Any:
+    """The cotangent of the dict `x` in `{**x, ...}`, where the keys in the containers `later` overwrote its own."""
+    if is_zero(g):
+        return 0.0
+    return {k: 0.0 if any(k in c for c in later) else g.get(k, 0.0) for k in x}
+
+
+def unless(g: Any, key: Any, *later: Any) -> Any:
+    """The cotangent of the value under `key` of a dict display, unless one of the containers `later` overwrote it."""
+    if is_zero(g) or any(key in c for c in later):
+        return 0.0
+    return g.get(key, 0.0)

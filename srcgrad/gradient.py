@@ -152,7 +152,7 @@ class Gradient(Lazy):
     def _parameters(self) -> inspect.Signature:
         if isinstance(self.primal, Lazy):
             return inspect.signature(self.primal)
-        return inspect.signature(self.plain)
+        return inspect.signature(self.plain, follow_wrapped=False)
 
     def _wanted(self, leading: int, args: tuple[Any, ...]) -> tuple[str, ...]:
         """The names of the differentiated parameters; an element of `*args` as "args:2"."""

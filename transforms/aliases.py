@@ -106,12 +106,19 @@ class Aliases:
 
     def relate(self, r: Relation, a: str, b: str) -> None:
         """`a` may share with `b` and with all that `b` shares with."""
-        if a.rstrip("*") == b.rstrip("*") and a == b:
-            return
         for t in {b, *r.get(b, ())} - {a}:
-            r.setdefault(a, set()).add(t)
-            r.setdefault(t, set()).add(a)
-            self.unite(a, t)
+            self.pair(r, a, t)
+
+    def pair(self, r: Relation, a: str, b: str) -> None:
+        r.setdefault(a, set()).add(b)
+        r.setdefault(b, set()).add(a)
+        self.unite(a, b)
+
+    def bury(self, r: Relation, live: set[str]) -> None:
+        """Forgets the local names that nothing reads any more."""
+        for n in {t.rstrip("*") for t in r} - live:
+            if n in self.facts and n not in self.parameters:
+                self.forget(r, n)
 
     def forget(self, r: Relation, n: str) -> None:
         for token in (n, n + "*"):
@@ -121,10 +128,15 @@ class Aliases:
     def block(self, body: list[Any], r: Relation) -> None:
         for s in body:
             self.statement(s, r)
+            self.bury(r, self.live.get(id(s), set()))
 
     def statement(self, s: Any, r: Relation) -> None:
         for n in self.written(s):
             self.check(n, s, r)
+            value = getattr(s, "value", None)
+            if isinstance(value, gast.Call) and resolve.operation(value).kind == "call" and n in self.active:
+                what = f"this call writes into its argument `{n}`"
+                raise fail(AliasError, self.source, s, what, "Let the function return a new value instead.")
         if isinstance(s, gast.Assign):
             (to,) = s.targets
             if isinstance(to, gast.Name):
@@ -202,7 +214,7 @@ class Aliases:
         def link(a: str, tokens: set[str]) -> None:
             for t in tokens:
                 if t.rstrip("*") != v:
-                    self.relate(r, a, t)
+                    self.pair(r, a, t)
 
         for n in sources:
             if op.kind == "copy":

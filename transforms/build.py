@@ -83,7 +83,7 @@ def compile_call(
     function: types.FunctionType, first: tuple[str, ...], objects: tuple[Any, ...], args: Any, kwargs: Any, kind: str
 ) -> tuple[Any, Any, tuple[str, ...]]:
     """For the runtime dispatcher: the halves of a callee for these arguments, and its parameters in order."""
-    signature = inspect.signature(function)
+    signature = inspect.signature(function, follow_wrapped=False)
     captured: tuple[str, ...] = ()
     given: dict[str, Fact] = {}
     if kind == "function":

@@ -41,7 +41,7 @@ from srcgrad.transforms.load import load
 from srcgrad.transforms.normalize import normalize
 from srcgrad.transforms.read import Source, fail, read
 from srcgrad.transforms.recording import record
-from srcgrad.transforms.reverse import Reverse, fresh, qualified
+from srcgrad.transforms.reverse import Reverse, _as_index as as_index, fresh, written
 from srcgrad.transforms.simplify import Simplify
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import (
@@ -119,6 +119,9 @@ class Unit:
         if callee.definition is None:
             self.source: Source = read(callee.function)
             self.tree = clone(self.source.tree)
+            first = [gast.Name(c, gast.Param(), None, None) for c in callee.captured]
+            self.tree.args.args = first + self.tree.args.posonlyargs + self.tree.args.args
+            self.tree.args.posonlyargs = []
         else:
             self.source = callee.parent.source
             self.tree = clone(callee.definition)
@@ -137,6 +140,10 @@ class Unit:
         self.user_names = own | used
         self.names = Names(used)
         self.defaults = self.default_facts()
+        self.outer: dict[str, Any] = {}
+        if callee.definition is not None:
+            known = {**callee.parent.outer, **callee.parent.closures}
+            self.outer = {n: d for n, d in known.items() if n not in own}
         self.taint = Taint(self.tainted(), tree.body, self.lookup, discrete)
         tree.decorator_list = []
         tree.returns = None
@@ -144,7 +151,14 @@ class Unit:
             p.annotation = None
         desugar(self.source, tree, self.names, self.taint)
         self.interpret()
-        normalize(self.source, tree, self.names, self.taint)
+        self.externals = Externals(self.names, self.scope)
+        outer = {n: callee.parent.captured_by(d) for n, d in self.outer.items()}
+        normalize(self.source, tree, self.names, self.taint, self.externals, outer)
+        self.closures: dict[str, Any] = {}
+        for s in statements(tree.body):
+            if isinstance(s, gast.FunctionDef) and not s.decorator_list:
+                s.home_unit = self
+                self.closures[s.name] = s
         self.interpreter = self.interpret()
         self.result = self.interpreter.result
         returned = tree.body[-1].value
@@ -154,7 +168,12 @@ class Unit:
         self.aliases = Aliases(self.source, tree, self.interpreter.all, self.active, self.effects)
 
     def tainted(self) -> set[str]:
-        return set(self.wanted)
+        wanted = set(self.wanted)
+        return wanted | {n for n, d in self.outer.items() if set(self.callee.parent.captured_by(d)) & wanted}
+
+    def captured_by(self, definition: Any) -> list[str]:
+        """The variables that a function defined here, or further out, has captured, directly or through others."""
+        return list(getattr(definition, "frees", ()))
 
     def find_imports(self, tree: Any) -> None:
         for s in statements(tree.body):
@@ -193,6 +212,7 @@ class Unit:
 
     def interpret(self) -> Interpreter:
         interpreter = Interpreter(self.scope, self.call_user)
+        self.running = interpreter
         env = {}
         for p in dataflow.parameters(self.tree):
             fact = self.given.get(p.id, self.defaults.get(p.id, UNKNOWN))
@@ -201,36 +221,40 @@ class Unit:
             if self.tree.args.kwarg is not None and p.id == self.tree.args.kwarg.id and p.id not in self.given:
                 fact = Fact("dict", items=())
             env[p.id] = fact
+        for n, d in self.outer.items():
+            env[n] = Fact("closure", const=d)
         interpreter.function(self.tree.body, env)
+        for n in self.outer:
+            interpreter.all.pop(n, None)
         return interpreter
 
     def callee_of(self, function: Any, node: Any) -> Callee | None:
         if isinstance(function, gast.FunctionDef):
             captured = tuple(f for f, _ in getattr(node, "captured", ()))
-            return Callee(self.callee.function, function, self, captured)
+            return Callee(self.callee.function, function, getattr(function, "home_unit", self), captured)
         if isinstance(function, types.FunctionType):
             return Callee(function)
         return None
 
     def call_user(self, function: Any, args: list[Fact], keywords: dict[Any, Fact], node: Any, starred: bool) -> Fact:
         """The fact of the result of calling a Python function."""
-        if isinstance(function, gast.FunctionDef) and not hasattr(node, "captured"):
-            node.captured_free = True
-            return UNKNOWN
         callee = self.callee_of(function, node)
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             return UNKNOWN
         if callee is None or starred or not isinstance(node, gast.Call):
             return UNKNOWN
-        env = {f: self._now(n) for f, n in getattr(node, "captured", ())}
+        env = {}
+        if callee.definition is not None:
+            now = dict(getattr(node, "captured", ()))
+            for n in dataflow.free_names(callee.definition) | set(now):
+                fact = self.running.env.get(now.get(n, n))
+                if fact is not None:
+                    env[n] = fact if fact.kind == "closure" else weakened(fact, n)
         return self.compiler.result_fact(callee, args, keywords, env)
-
-    def _now(self, n: str) -> Fact:
-        return getattr(self, "_env", {}).get(n, UNKNOWN)
 
     def effects(self, op: Any, value: Any) -> tuple[set[str], bool]:
         """(names of arguments whose memory a call may write, may the result share memory with an argument)."""
-        if op.kind != "call":
+        if op.kind != "call" or op.function is None:
             kinds = {self.interpreter.all.get(n, UNKNOWN).kind for _, n in op.operands}
             return set(), not kinds <= {"scalar", "string", "none", "function", "closure"}
         callee = self.callee_of(op.function, value)
@@ -240,8 +264,12 @@ class Unit:
         names = set()
         bound = bind(self.parameters_of(callee), value, callee)
         for p, atoms in bound.items():
-            if p in written:
-                names |= {a.id for a in atoms if isinstance(a, gast.Name)}
+            for a in atoms:
+                if not isinstance(a, gast.Name):
+                    continue
+                kind = self.interpreter.all.get(a.id, UNKNOWN).kind
+                if p in written or ("?" + p in written and kind not in ("scalar", "string", "none", "tuple")):
+                    names.add(a.id)
         return names, shares
 
     def parameters_of(self, callee: Callee) -> Any:
@@ -332,7 +360,7 @@ def weakened(fact: Fact, path: str) -> Fact:
         return Fact("dict", items=tuple((k, weakened(f, f"{path}[{k}]")) for k, f in fact.items))
     if fact.kind in ("function", "none"):
         return fact
-    if fact.kind in ("closure", "struct"):
+    if fact.kind == "closure":
         return UNKNOWN
     return Fact(fact.kind, real=fact.real)
 
@@ -365,6 +393,8 @@ class Compiler:
         self.results: dict[Any, Fact] = {}
         self.running: set[Any] = set()
         self.effect_cache: dict[Any, tuple[set[str], bool]] = {}
+        self.tangents: dict[Any, Any] = {}
+        self.numbers: dict[str, int] = {}
 
     # Summaries of callees --------------------------------------------------------------------------------------------------
 
@@ -414,8 +444,11 @@ class Compiler:
                 compiler = self
 
                 def call_user(fn: Any, ar: Any, kw: Any, node: Any, starred: bool) -> Fact:
-                    if starred or not isinstance(fn, types.FunctionType):
+                    if starred or not isinstance(fn, (types.FunctionType, gast.FunctionDef)):
                         return UNKNOWN
+                    if isinstance(fn, gast.FunctionDef):
+                        seen = {n: interpreter.env[n] for n in dataflow.free_names(fn) if n in interpreter.env}
+                        return compiler.result_fact(Callee(callee.function, fn), ar, kw, seen)
                     return compiler.result_fact(Callee(fn), ar, kw, {})
 
                 interpreter = Interpreter(scope, call_user)
@@ -454,11 +487,16 @@ class Compiler:
 
     # Pairs -----------------------------------------------------------------------------------------------------------------
 
+    def unique(self, wanted: str) -> str:
+        """A name for the halves of a pair: callees of one name, or for several kinds of arguments, are numbered."""
+        number = self.numbers[wanted] = self.numbers.get(wanted, 0) + 1
+        return wanted if number == 1 else f"{wanted}_{number}"
+
     def pair(self, callee: Callee, given: dict[str, Fact], wanted: tuple[str, ...], root: bool = False) -> Pair:
         key = (callee.key, tuple(sorted((k, _hashable(v)) for k, v in given.items())), wanted, root)
         if key in self.pairs:
             return self.pairs[key]
-        made = self.pairs[key] = Pair(callee.name, wanted)
+        made = self.pairs[key] = Pair(self.unique(callee.name.strip("_") or "function"), wanted)
         try:
             Emitter(self, Unit(self, callee, given, wanted), made).pair(root)
         except BaseException:
@@ -592,8 +630,7 @@ class Emitter:
         self.compiler, self.unit = compiler, unit
         self.uses: list[Pair] = []
         self.self_pair = pair
-        self.externals = Externals(unit.names, unit.scope)
-        unit.names.used |= set(unit.scope.globals) if False else set()
+        self.externals = unit.externals
         self.halves: dict[str, types.CellType] = {}
 
     # The reverse pass and what follows ----------------------------------------------------------------------------------------
@@ -606,6 +643,7 @@ class Emitter:
         )
         pass_.aliases = unit.aliases
         pass_.user_names = unit.user_names
+        pass_.varied = unit.taint.names
         result, reverse, outputs = pass_.function(seed, list(unit.wanted))
         forward = self.rewritten(unit.tree.body[:-1])
         temporaries = set(unit.names.used) - unit.user_names
@@ -627,6 +665,12 @@ class Emitter:
                     setattr(s, field_, self.rewritten(inner))
             for h in getattr(s, "handlers", []):
                 h.body = self.rewritten(h.body)
+            if getattr(s, "repeated", False):  # np.add.at, of which the passes see an update
+                function = np.add if isinstance(s.op, gast.Add) else np.subtract
+                at_ = gast.Attribute(gast.Attribute(self.externals.node(np), function.__name__, gast.Load()), "at", gast.Load())
+                index = as_index(clone(s.target.slice))
+                out.append(expression(call(at_, name(s.target.value.id), index, clone(s.value)), s))
+                continue
             out += self.pass_.replaced.get(id(s), [s])
             out += self.pass_.after.get(id(s), [])
         return out
@@ -703,7 +747,7 @@ class Emitter:
         for known, c in self.halves.items():
             if c is cell:
                 return known
-        made = self.unit.names.fresh(f"{pair.name.strip('_')}_{which}")
+        made = self.unit.names.fresh(f"{pair.name}_{which}")
         self.halves[made] = cell
         return made
 
@@ -716,7 +760,7 @@ class Emitter:
                 NoRule,
                 unit.source,
                 node if hasattr(node, "lineno") else s.origin,
-                f"`{qualified(known)}` has no derivative rule",
+                f"`{written(node, known)}` has no derivative rule",
                 "Write it with functions that have one, or give it a rule.",
             )
         if v is None or g is None:
@@ -770,7 +814,7 @@ class Emitter:
                 if k.arg is not None:
                     pass_.contribute(k.value.id, subscript(table_, constant(k.arg)))
                 else:
-                    pass_.contribute(k.value.id, call(self.externals.node(dispatch.select), table_, clone(k.value)))
+                    pass_.contribute(k.value.id, call(self.externals.node(trees.select), table_, clone(k.value)))
 
     # Forms -----------------------------------------------------------------------------------------------------------------
 
@@ -789,6 +833,11 @@ class Emitter:
                 raise ArgumentError(f"the argument `{n}` of {unit.callee.name} is a string: it has no derivative.")
         forward, reverse, result, outputs = self.reverse(seed)
         value = result
+        if with_value and not isinstance(result, gast.Tuple):
+            kept = unit.names.fresh("value")
+            forward.append(assign(kept, clone(result)))
+            self.facts[kept] = unit.result
+            value = result = name(kept)
         main: Any = result
         fact = seed_fact
         if has_aux:
@@ -897,7 +946,7 @@ class Emitter:
             finals = [constant(0.0) if o is None else o for o in outputs]
         returned = tuple_(finals) if root or len(finals) != 1 else finals[0]
         del items
-        base = unit.callee.name.strip("_")
+        base = pair.name
         saved = unit.names.fresh("saved")
         body = [*forward]
         marker = assign(saved, constant(None))

@@ -306,6 +306,8 @@ class _Desugar:
         """Must statements be put before this expression?"""
         if not isinstance(e, gast.AST):
             return False
+        if isinstance(e, gast.Call) and self.listed(e) is not e:
+            return True
         if isinstance(e, gast.NamedExpr):
             return True
         if isinstance(e, gast.Lambda):
@@ -323,7 +325,29 @@ class _Desugar:
         passes = isinstance(e, gast.BoolOp) or (isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.Not))
         return any(self.special(c, truth and passes) for c in gast.iter_child_nodes(e))
 
+    def listed(self, e: Any) -> Any:
+        """`sum(zip(a, b))` with its argument as a comprehension, where the iterator yields differentiated values."""
+        if isinstance(e, gast.Call) and len(e.args) >= 1 and isinstance(e.args[0], gast.Call) and self.taint.expr(e.args[0]):
+            inner, found = e.args[0], self.taint.lookup(e.args[0].func)
+            items = isinstance(inner.func, gast.Attribute) and inner.func.attr in ("items", "values") and not inner.args
+            if self.taint.lookup(e.func) in (zip, enumerate, reversed, filter, map, iter):
+                return e
+            if found in (zip, enumerate, reversed, filter) if found is not None else items:
+                variable = name("item")
+                store = gast.Name("item", gast.Store(), None, None)
+                test, it = [], inner
+                if found is filter:
+                    test, it = [call(inner.args[0], variable)], inner.args[1]
+                    if isinstance(inner.args[0], gast.Constant):
+                        test = [variable]
+                generator = gast.comprehension(store, it, test, 0)
+                new = clone(e)
+                new.args[0] = at(gast.ListComp(clone(variable), [generator]), inner)
+                return new
+        return e
+
     def expr(self, e: Any, s: Any, out: Block, truth: bool = False) -> Any:
+        e = self.listed(e)
         if isinstance(e, gast.Lambda) and self.taint.expr(e):
             made = self.names.fresh("function")
             out.append(self.function_of(e, made, s))

@@ -300,6 +300,19 @@ class Interpreter:
         self.env = after
         self.block(s.finalbody)
 
+    def stmt_Match(self, s: Any) -> None:
+        self.expr(s.subject)
+        before, after = dict(self.env), dict(self.env)
+        for c in s.cases:
+            self.env = dict(before)
+            for n in dataflow.bound_names([c.pattern]):
+                self.bind(n, UNKNOWN)
+            if c.guard is not None:
+                self.expr(c.guard)
+            self.block(c.body)
+            after = _join_env(after, self.env)
+        self.env = after
+
     def stmt_Return(self, s: Any) -> None:
         fact = self.expr(s.value) if s.value is not None else NONE
         self.result = join(self.result, fact)

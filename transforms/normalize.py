@@ -20,8 +20,9 @@ from typing import Any
 import gast
 import numpy as np
 
+from srcgrad.runtime import trees
 from srcgrad.runtime.errors import UnsupportedSyntax
-from srcgrad.transforms.facts import UNKNOWN
+from srcgrad.transforms.facts import UNKNOWN, Fact
 from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import (
@@ -38,6 +39,7 @@ from srcgrad.transforms.tree.build import (
     subscript,
     tuple_,
 )
+from srcgrad.transforms.tree.externals import Externals
 from srcgrad.transforms.tree.names import Names
 from srcgrad.transforms.tree.taint import Taint
 
@@ -48,10 +50,13 @@ DICT_MUTATORS = {"update", "pop", "popitem", "setdefault", "clear"}
 MUTATORS = LIST_MUTATORS | DICT_MUTATORS | {"fill", "put", "partition", "resize", "itemset"}
 
 
-def normalize(source: Source, tree: gast.FunctionDef, names: Names, taint: Taint) -> gast.FunctionDef:
-    flat = _Flatten(source, names, taint)
+def normalize(
+    source: Source, tree: gast.FunctionDef, names: Names, taint: Taint, externals: Externals, outer: dict[str, list[str]]
+) -> gast.FunctionDef:
+    """`outer` are the functions defined around this one, each with the variables that it has captured."""
+    flat = _Flatten(source, names, taint, externals)
     tree.body = flat.block(tree.body)
-    _Rename(source, names, taint, tree).function()
+    _Rename(source, names, taint, tree, outer).function()
     return tree
 
 
@@ -67,8 +72,8 @@ def is_atom(e: Any) -> bool:
 
 
 class _Flatten:
-    def __init__(self, source: Source, names: Names, taint: Taint) -> None:
-        self.source, self.names, self.taint = source, names, taint
+    def __init__(self, source: Source, names: Names, taint: Taint, externals: Externals) -> None:
+        self.source, self.names, self.taint, self.externals = source, names, taint, externals
 
     # Statements ------------------------------------------------------------------------------------------------------
 
@@ -140,7 +145,9 @@ class _Flatten:
                 return
         if isinstance(e, gast.Call) and self.effect(e, s, out):
             return
-        out.append(expression(self.value(e, s, out), s))
+        value = self.value(e, s, out)
+        if not is_atom(value):
+            out.append(expression(value, s))
 
     def stmt_Delete(self, s: Any, out: Block) -> None:
         (to,) = s.targets
@@ -214,7 +221,7 @@ class _Flatten:
         else:
             head.append(assign(s.target.id, element, s))
         it = call("range", length)
-        it.func.fact = types.SimpleNamespace(kind="function", const=range, known=True)
+        it.func.fact = Fact("function", const=range)
         flat = self.block(head + body)
         out.append(at(gast.For(gast.Name(counter, gast.Store(), None, None), it, flat, [], None), s))
 
@@ -260,14 +267,14 @@ class _Flatten:
         else:
             atom = self.atom(it, s, out)
             if fact.kind not in SEQUENCES:
-                atom = self.temporary(at(call("sequence", atom), it), s, out, "items", tainted=True)
+                atom = self.temporary(at(call(self.support(trees.sequence), atom), it), s, out, "items", tainted=True)
         length = self.temporary(self.builtin(len, clone(atom)), s, out, "n", tainted=False)
         atom.fact = fact
         return length, lambda k: subscript(clone(atom), k)
 
     def builtin(self, function: Any, *args: Any) -> Any:
         made = call(function.__name__, *args)
-        made.func.fact = types.SimpleNamespace(kind="function", const=function, known=True)
+        made.func.fact = Fact("function", const=function)
         made.func.builtin = True
         return made
 
@@ -331,7 +338,7 @@ class _Flatten:
                     assign(gast.Subscript(owner, constant(...), gast.Store()), self.atom(e.args[0], s, out), s)
                 )
             else:
-                sort = gast.Call(self.support("sort_array"), [clone(owner), *e.args], e.keywords)
+                sort = gast.Call(self.support(trees.sort_array), [clone(owner), *e.args], e.keywords)
                 ordered = self.temporary(at(sort, e), s, out, "ordered", tainted=True)
                 out.append(assign(gast.Subscript(owner, constant(...), gast.Store()), ordered, s))
             return True
@@ -394,8 +401,10 @@ class _Flatten:
                 return constant(None)
         return None
 
-    def support(self, function: str) -> Any:
-        return name(function)
+    def support(self, function: Any) -> Any:
+        made = self.externals.node(function)
+        made.fact = Fact("function", const=function)
+        return made
 
     # Expressions -----------------------------------------------------------------------------------------------------
 
@@ -553,8 +562,11 @@ class _Flatten:
             func = self.atom(func, s, out)
         if _known(func) is map and len(e.args) >= 2:
             return self.mapped(e, s, out)
-        args = [self.argument(a, s, out) for a in e.args]
-        result_into = None
+        given, result_into = list(e.args), None
+        ufunc = _known(func)
+        if isinstance(ufunc, np.ufunc) and len(given) == ufunc.nin + 1:
+            result_into = self.atom(given.pop(), s, out)
+        args = [self.argument(a, s, out) for a in given]
         keywords = []
         for k in e.keywords:
             if k.arg == "out" and not (isinstance(k.value, gast.Constant) and k.value.value is None):
@@ -580,12 +592,12 @@ class _Flatten:
         it = e.args[1] if len(e.args) == 2 else self.builtin(zip, *e.args[1:])
         parts = [name(item)] if len(e.args) == 2 else [subscript(name(item), constant(i)) for i in range(len(e.args) - 1)]
         append = call(attribute(made, "append"), call(clone(function), *parts))
-        append.func.value.fact = types.SimpleNamespace(kind="list", items=None, const=None, known=False)
+        append.func.value.fact = Fact("list")
         append.args[0].func.fact = getattr(function, "fact", UNKNOWN)
         loop = gast.For(gast.Name(item, gast.Store(), None, None), it, [expression(append, s)], [], None)
         self.stmt_For(at(loop, s), out)
         result = name(made)
-        result.fact = types.SimpleNamespace(kind="list", items=None, const=None, known=False)
+        result.fact = Fact("list")
         return result
 
     def refuse(self, node: Any, what: str, why: str) -> Exception:
@@ -650,8 +662,10 @@ def _walk_statements(body: Block) -> Any:
 class _Rename:
     """Gives each value of a variable a name of its own, and hands values on by copies where paths join."""
 
-    def __init__(self, source: Source, names: Names, taint: Taint, tree: gast.FunctionDef) -> None:
-        self.source, self.names, self.taint, self.tree = source, names, taint, tree
+    def __init__(
+        self, source: Source, names: Names, taint: Taint, tree: gast.FunctionDef, outer: dict[str, list[str]]
+    ) -> None:
+        self.source, self.names, self.taint, self.tree, self.outer = source, names, taint, tree, outer
         self.live: dataflow.Live = {}
         self.given: set[str] = set()
 
@@ -667,7 +681,11 @@ class _Rename:
         self.block(body, env)
 
     def _free_variables(self) -> dict[str, list[str]]:
-        frees = {n: dataflow.free_names(s) & self.local for n, s in self.closures.items()}
+        visible = self.local | set(self.outer)
+        frees = {n: dataflow.free_names(s) & visible for n, s in self.closures.items()}
+        for free in frees.values():  # what a function further out has captured is a variable here too
+            for n in free & set(self.outer):
+                free |= set(self.outer[n])
         changed = True
         while changed:
             changed = False
@@ -676,7 +694,8 @@ class _Rename:
                 if more - free:
                     free |= more
                     changed = True
-        return {n: sorted(f for f in free if f not in self.closures) for n, free in frees.items()}
+        hidden = set(self.closures) | set(self.outer)
+        return {n: sorted(f for f in free if f not in hidden) for n, free in frees.items()}
 
     def _pinned(self, body: Block) -> set[str]:
         """Names that keep one variable throughout: those declared global or nonlocal, and those that a function which is
@@ -788,6 +807,7 @@ class _Rename:
         known = {n: env[n] for n in self.frees[s.name] if n in env}
         _Rebind({k: v for k, v in known.items() if k != v}).visit_body(s)
         s.captured = known
+        s.frees = self.frees[s.name]
         s.name = self.bind(s.name, env) if s.name not in self.closures else s.name
         env[s.name] = s.name
         out.append(s)
@@ -950,6 +970,8 @@ class _Apply(gast.NodeTransformer):
     def visit_Call(self, node: Any) -> Any:
         if isinstance(node.func, gast.Name) and node.func.id in self.renamer.closures:
             node.captured = [(f, self.env.get(f, f)) for f in self.renamer.frees[node.func.id]]
+        elif isinstance(node.func, gast.Name) and node.func.id in self.renamer.outer:
+            node.captured = [(f, self.env.get(f, f)) for f in self.renamer.outer[node.func.id]]
         self.generic_visit(node)
         return node
 

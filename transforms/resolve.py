@@ -19,6 +19,7 @@ from typing import Any
 import gast
 import numpy as np
 
+from srcgrad.runtime.dispatch import is_namedtuple
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.facts import UNKNOWN
 from srcgrad.transforms.tree.build import constant
@@ -176,11 +177,12 @@ def _call(e: Any) -> Operation:
         return Operation("dispatch", operands=_names([("func", func), *values]))
     if table.find(known) is not None and not starred:
         return of_rule(known, e.args, e.keywords)
+    if (getattr(known, "__module__", None) or "").split(".")[0] in ("numpy", "scipy") and isinstance(known, types.FunctionType):
+        return Operation("unknown", function=known, operands=_names(values))
     if isinstance(known, types.FunctionType) and not starred:
         return Operation("call", function=known, operands=_names(values))
-    if isinstance(known, type) and issubclass(known, tuple) and hasattr(known, "_fields") and not starred:
-        if known.__new__.__qualname__.startswith("namedtuple_"):
-            return Operation("struct", function=known, operands=_names(_fields(known._fields, e)))
+    if is_namedtuple(known) and not starred:
+        return Operation("struct", function=known, operands=_names(_fields(known._fields, e)))
     if known in (list, tuple) and len(e.args) == 1:
         return Operation("sequence", function=known, operands=_names(values))
     if known is dict and len(e.args) <= 1:

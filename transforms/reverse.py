@@ -78,7 +78,6 @@ class Scope:
     """Outer names whose variable's content went to another name and is to be overwritten."""
     touched: dict[str, str] = field(default_factory=dict)
     """Outer names that are contributed to: "add" or "buffer"."""
-    dead: set[str] = field(default_factory=set)
 
 
 class Reverse:
@@ -167,9 +166,12 @@ class Reverse:
                     for n in live:
                         meet(n, path)
                 for inner in dataflow.blocks(s):
-                    # The `else` of a `try` goes on where its body ended.
-                    follows = isinstance(s, gast.Try) and s.handlers and inner is s.orelse
-                    visit(inner, path, id(s.body) if follows else 0)
+                    # The `else` of a `try` goes on where its body ended; `with` and `finally` run once, in line.
+                    if isinstance(s, gast.With) or (isinstance(s, gast.Try) and not s.handlers):
+                        visit(inner, path[:-1], path[-1])
+                    else:
+                        follows = isinstance(s, gast.Try) and inner is s.orelse
+                        visit(inner, path, id(s.body) if follows else 0)
 
         body = self.tree.body
         for p in dataflow.parameters(self.tree):
@@ -482,13 +484,16 @@ class Reverse:
         """The reverse of a block, into `scope.out`."""
         self.scope = scope
         for s in reversed(body):
-            self.origin = getattr(s, "origin", None) or self.origin
-            method = getattr(self, "stmt_" + type(s).__name__, None)
-            self.current = s
-            if method is not None:
-                method(s)
+            self.statement(s)
         self.current = None
         self.finish(scope)
+
+    def statement(self, s: Any) -> None:
+        self.origin = getattr(s, "origin", None) or self.origin
+        method = getattr(self, "stmt_" + type(s).__name__, None)
+        self.current = s
+        if method is not None:
+            method(s)
 
     def finish(self, scope: Scope) -> None:
         """Hands the contributions to outer names to their variables, none of which is read after it was overwritten."""
@@ -542,7 +547,8 @@ class Reverse:
         dead = {n for n in joined if not (scope.pending.get(n) or scope.items.get(n) or n in scope.held)}
         inner_scopes, codes = [], []
         for body in bodies:
-            inner = Scope({n for n, h in self.home.items() if h == id(body)}, loop, dead=dead | scope.dead)
+            # A name whose value is of no use after the block lives inside it, for the sweep.
+            inner = Scope({n for n, h in self.home.items() if h == id(body)} | (dead & dataflow.bound_names(body)), loop)
             self.block(body, inner)
             inner_scopes.append(inner)
             codes.append(inner.out)
@@ -634,15 +640,19 @@ class Reverse:
     stmt_While = stmt_For
 
     def stmt_With(self, s: Any) -> None:
-        self.descend(s, [s.body], False, lambda codes: codes[0])
+        self.inline(s.body)
+
+    def inline(self, body: Block) -> None:
+        """The reverse of a block that runs exactly once, as part of the block around it."""
+        for s in reversed(body):
+            self.statement(s)
 
     def stmt_Try(self, s: Any) -> None:
         if not s.handlers:
-            self.descend(s, [s.finalbody], False, lambda codes: codes[0])
-            self.descend(s, [s.body], False, lambda codes: codes[0])
+            self.inline(s.finalbody)
+            self.inline(s.body)
             return
-        if dataflow.reads(s.finalbody) & self.active:
-            self.descend(s, [s.finalbody], False, lambda codes: codes[0])
+        self.inline(s.finalbody)
         which = self.names.fresh("path")
         self.know(which, facts_module.REAL)
         bodies = [s.body + s.orelse, *(h.body for h in s.handlers)]
@@ -701,8 +711,6 @@ class Reverse:
     def cotangent(self, v: str, s: Any) -> Any:
         """The cotangent of the name that a statement binds, removed from the books; None if it is zero."""
         scope = self.scope
-        if v in scope.dead:
-            return None
         if v in scope.local:
             taken = self.take(v)
             if taken is None:
@@ -713,22 +721,24 @@ class Reverse:
                 self.settle({made})
                 before = self.origin
                 self.origin = origin or before
+                self.know(made, self.fact(g))
                 self.emit(assign(made, g))
                 self.origin = before
                 return name(made)
             return g
-        bar = name(self.bar(v))
-        if scope.loop and v in _heads(self, v):
+        if scope.pending.get(v) or scope.items.get(v):
+            self.hold(v)
+        if scope.loop:
             scope.touched.setdefault(v, "add")
-            self.hold(v) if scope.pending.get(v) else None
             scope.moved.add(v)
-        return bar
+        return name(self.bar(v))
 
     def disposable(self, v: str) -> bool:
         """May the cotangent of this name stay an expression? Only of names that the compiler made."""
         return v not in self.user_names
 
     user_names: set[str] = set()
+    varied: set[str] = set()
 
     def once(self, g: Any, uses: int, v: str) -> Any:
         """`g` as something that may be written down `uses` times."""
@@ -736,6 +746,7 @@ class Reverse:
             return g
         bar = self.bar(v)
         self.settle({bar})
+        self.know(bar, self.fact(g))
         self.emit(assign(bar, g))
         return name(bar)
 
@@ -749,8 +760,7 @@ class Reverse:
         method(op, g, v, s)
 
     def unknown(self, op: Any) -> Exception:
-        function = op.function
-        named = qualified(function)
+        named = written(op.node, op.function)
         if op.kind == "unbound":
             return self.refuse(
                 op.node,
@@ -834,6 +844,8 @@ class Reverse:
         """A scalar that stands for the whole cotangent of an array, written out in full."""
         if self.kind(v) == "array" and self.fact(g).kind == "scalar":
             return call(self.np("full_like"), name(v), g)
+        if self.kind(v) in ("numeric", "unknown") and self.fact(g).kind == "scalar":
+            return call(self.external(trees.match), g, name(v))
         return g
 
     def flow_elementwise(self, op: Any, active: list[Any], g: Any, v: str) -> None:
@@ -943,12 +955,16 @@ class Reverse:
             if n not in self.active:
                 continue
             if isinstance(value, gast.Dict):
-                if value.keys[key] is None:
-                    raise self.refuse(value, "cannot differentiate `**` in a dict display", "Use update.")
-                later = [k for k in value.keys[key + 1 :] if k is not None and gast.dump(k) == gast.dump(value.keys[key])]
-                if later:
+                this, after = value.keys[key], list(zip(value.keys[key + 1 :], value.values[key + 1 :], strict=True))
+                if this is not None and any(k is not None and gast.dump(k) == gast.dump(this) for k, _ in after):
                     continue
-                self.contribute(n, subscript(clone(g), clone(value.keys[key])))
+                later = [clone(v) if k is None else list_([clone(k)]) for k, v in after if this is None or k is None]
+                if this is None:
+                    self.contribute(n, call(self.external(trees.select), clone(g), name(n), *later))
+                elif later:
+                    self.contribute(n, call(self.external(trees.unless), clone(g), clone(this), *later))
+                else:
+                    self.contribute(n, subscript(clone(g), clone(this)))
             else:
                 self.contribute(n, subscript(clone(g), constant(key)))
 
@@ -995,7 +1011,7 @@ class Reverse:
                 rest = len(to.elts) - i - 1
                 index = gast.Slice(constant(i), constant(-rest) if rest else None, None)
             position += 1
-            if v not in self.active or v in self.scope.dead:
+            if v not in self.active:
                 continue
             g = self.cotangent(v, s)
             if g is None:
@@ -1018,11 +1034,8 @@ class Reverse:
             self.lost(s, to.value)
             return
         x, index, value = to.value.id, to.slice, s.value
-        if x in self.scope.dead or not self.has(x):
-            if not (isinstance(value, gast.Name) and value.id in self.active) and x not in self.scope.local:
-                pass
-            if x in self.scope.local:
-                return
+        if x in self.scope.local and not self.has(x):
+            return
         bar = self.buffer(x)
         place = subscript(name(bar), clone(index))
         fact = self.facts.get(x, UNKNOWN)
@@ -1106,7 +1119,7 @@ class Reverse:
     def update(self, s: Any) -> None:
         """`x op= v` for a name that may be an array: in place there, a new value otherwise; the derivative is the same."""
         x, value = s.target.id, s.value
-        if x not in self.active or x in self.scope.dead:
+        if x not in self.active:
             return
         local = x in self.scope.local
         if not self.has(x):
@@ -1120,7 +1133,8 @@ class Reverse:
         self.know(old, fact)
         self.know(new, fact)
         self.facts[old] = self.facts[new] = fact
-        binding = {parameters[0]: name(new), parameters[1]: name(old), parameters[2]: clone(value)}
+        itself = isinstance(value, gast.Name) and value.id == x
+        binding = {parameters[0]: name(new), parameters[1]: name(old), parameters[2]: name(old) if itself else clone(value)}
         entries = self.inliner.entries(rule.partials, binding)
         assert entries is not None
         gives = isinstance(value, gast.Name) and value.id in self.active
@@ -1136,13 +1150,25 @@ class Reverse:
             g = name(self.bar(x))
             g_was = g.id
         expr = None
-        if gives:
+        if gives and value.id == x:
+            back = total([multiply(clone(g), entries[0]), multiply(clone(g), entries[1])])
+            if local and g_was is None:
+                self.contribute(x, back)
+            else:
+                self.scope.touched.setdefault(x, "add") if not local else self.scope.held.add(x)
+                self.settle({self.bar(x)}, but=x)
+                self.emit(assign(self.bar(x), back))
+        elif gives:
             v_fact = self.facts.get(value.id, UNKNOWN)
             expr = self.fit(multiply(g, entries[1]), value.id, v_fact, fact)
             if atomic(expr) and fact.kind != "scalar":
                 expr = self.owned(expr, x)  # the cotangent of x goes on changing in place
             self.contribute(value.id, expr)
-        if linear:
+        if gives and value.id == x:
+            pass
+        elif linear:
+            if not local:
+                self.scope.touched.setdefault(x, "add")
             if local:
                 if g_was is not None:
                     self.scope.held.add(x)
@@ -1182,6 +1208,18 @@ class Reverse:
         else:
             self.emit(assign(subscript(name(bar), clone(to.slice), store=True), constant(0.0)))
 
+    def stmt_FunctionDef(self, s: Any) -> None:
+        """The cotangent of a function that was used as a value: a dict of those of the variables it captured."""
+        if s.name not in self.active:
+            return
+        g = self.cotangent(s.name, s)
+        if g is None:
+            return
+        g = self.once(g, 2, s.name)
+        for n in sorted(getattr(s, "captured", {}).values()):
+            if n in self.active:
+                self.contribute(n, call(self.external(trees.get_attribute), clone(g), name(s.name), constant(n)))
+
     # Lists -------------------------------------------------------------------------------------------------------------
 
     def stmt_Expr(self, s: Any) -> None:
@@ -1194,6 +1232,9 @@ class Reverse:
             self.append(s, op)
         elif op.kind == "pop":
             self.pop(s, op, None)
+        elif op.kind in ("unknown", "unbound"):
+            if any(n in self.varied for _, n in op.operands):
+                raise self.unknown(op)
         elif op.kind == "insert":
             self.insert(s, op)
         elif op.kind in ("reverse", "clear"):
@@ -1263,7 +1304,15 @@ class Reverse:
 
     def calls(self, s: Any, op: Any, v: str | None) -> None:
         given = [(k, n) for k, n in op.operands if n in self.active]
-        useful = v is not None and v in self.active and v not in self.scope.dead
+        useful = v is not None and v in self.active
+        if v is None and op.kind == "dispatch":
+            changing = [n for _, n in op.operands if n in self.varied and self.kind(n) not in ("scalar", "string", "none")]
+            if changing:
+                raise self.refuse(
+                    op.node,
+                    f"cannot tell whether `{written(op.node, op.function)}` writes into `{changing[0]}`",
+                    "Use its result, or write the update out.",
+                )
         if not useful or not given:
             if given and op.kind == "dispatch" and op.function is not None:
                 self.pair(self, s, op, given, None, None)
@@ -1285,10 +1334,6 @@ def accumulation(bar: str, value: Any) -> Any:
 def _ours(s: Any) -> Any:
     s.ours = True  # made by the compiler: may become `x = x + value`
     return s
-
-
-def _heads(reverse: Reverse, v: str) -> set[str]:
-    return {v}
 
 
 def _carried(loop: Any) -> set[str]:
@@ -1404,6 +1449,18 @@ def _as_index(index: Any) -> Any:
     if isinstance(index, gast.Tuple):
         return gast.Tuple([_as_index(p) for p in index.elts], gast.Load())
     return index
+
+
+def written(node: Any, function: Any) -> str:
+    """A function as the user's call names it."""
+    func = getattr(node, "func", None)
+    parts: list[str] = []
+    while isinstance(func, gast.Attribute):
+        parts.insert(0, func.attr)
+        func = func.value
+    if isinstance(func, gast.Name) and parts:
+        return ".".join([func.id, *parts])
+    return qualified(function)
 
 
 def qualified(function: Any) -> str:

@@ -35,6 +35,7 @@ def constant(value: Any) -> gast.Constant:
 def call(function: gast.expr | str, *args: gast.expr, **keywords: gast.expr) -> gast.Call:
     if isinstance(function, str):
         function = name(function)
+        function.ours = True  # a builtin that the user may have shadowed, or a name that emitted code brings along
     return gast.Call(function, list(args), [gast.keyword(k, v) for k, v in keywords.items()])
 
 

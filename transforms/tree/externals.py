@@ -36,6 +36,7 @@ class Externals:
             return wanted
         made = self.names.fresh(wanted)
         self.objects[made] = value
+        self.scope.imports[made] = value
         self._named[id(value)] = made
         return made
 

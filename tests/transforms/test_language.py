@@ -1,0 +1,774 @@
+"""The Python that the compiler takes: each program's gradient against central differences."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import functools
+import logging
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import srcgrad
+
+V = np.array([0.4, 1.1, 1.7, 2.3])
+M = np.array([[0.3, -0.7, 1.1], [0.9, 0.2, -0.35]])
+
+
+def differences(f, args, argnum, h=1e-6):
+    x = args[argnum]
+
+    def at(value):
+        return float(f(*args[:argnum], value, *args[argnum + 1 :]))
+
+    if np.ndim(x) == 0:
+        return (at(x + h) - at(x - h)) / (2 * h)
+    g = np.zeros(x.shape)
+    for i in np.ndindex(*x.shape):
+        up, down = x.copy(), x.copy()
+        up[i] += h
+        down[i] -= h
+        g[i] = (at(up) - at(down)) / (2 * h)
+    return g
+
+
+def check(f, *args, argnums=(0,)):
+    for argnum in argnums:
+        expected = differences(f, tuple(a.copy() if isinstance(a, np.ndarray) else a for a in args), argnum)
+        got = srcgrad.grad(f, argnum)(*[a.copy() if isinstance(a, np.ndarray) else a for a in args])
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+        value, got = srcgrad.value_and_grad(f, argnum)(*[a.copy() if isinstance(a, np.ndarray) else a for a in args])
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+        assert value == f(*[a.copy() if isinstance(a, np.ndarray) else a for a in args])
+
+
+# Helpers that programs call ----------------------------------------------------------------------------------------------
+
+
+def scaled(x, by=2.0, *, shift=0.0):
+    return x * by + shift
+
+
+def clamp(x, low, high):
+    if x < low:
+        return low + 0.1 * x
+    if x > high:
+        return high * high
+    return x * x
+
+
+def fact(x, n):
+    return 1.0 if n == 0 else x * n * fact(x, n - 1)
+
+
+def even(x, n):
+    return x if n == 0 else odd(x * 1.1, n - 1)
+
+
+def odd(x, n):
+    return x * x if n == 0 else even(x + 0.5, n - 1)
+
+
+def total(*xs, **named):
+    result = named.get("start", 1.0)
+    for x in xs:
+        result = result * x + named.get("bias", 0.0)
+    return result
+
+
+def pair(x, y=3.0):
+    return x * y, x + y
+
+
+def make_power(n):
+    def power(x):
+        return x**n
+
+    return power
+
+
+@contextlib.contextmanager
+def scope():
+    yield 2.0
+
+
+@dataclasses.dataclass
+class Params:
+    a: float
+    b: float
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+class Layer:
+    scale = 1.5
+
+    def __init__(self, w, b=0.5):
+        self.w = w
+        self.b = b
+
+    def __call__(self, x):
+        return np.tanh(self.w * x + self.b) * self.scale
+
+    def apply(self, x, times=2):
+        for _ in range(times):
+            x = self(x)
+        return x
+
+    @staticmethod
+    def square(x):
+        return x * x
+
+    @classmethod
+    def scaled(cls, x):
+        return cls.scale * x
+
+    @property
+    def double(self):
+        return self.w * 2
+
+
+def doubled(f):
+    @functools.wraps(f)
+    def inner(*args, **kwargs):
+        return 2.0 * f(*args, **kwargs)
+
+    return inner
+
+
+@doubled
+def wrapped_cube(x):
+    return x * x * x
+
+
+RATE = 3.0
+TABLE = {"a": 2.0, "b": [1.0, 2.0]}
+
+# Programs ----------------------------------------------------------------------------------------------------------------
+
+
+def loop_else(x, n):
+    for i in range(n):
+        x = x * 1.1
+        if x > 2.0:
+            x = x - 1.0
+            break
+    else:
+        x = x * x
+    return x
+
+
+def nested_break(x):
+    s = 0.0
+    for i in range(5):
+        for j in range(5):
+            if j > i:
+                break
+            if (i + j) % 3 == 0:
+                continue
+            s += x * (i - j) + s * 0.1
+        else:
+            s = s * x
+    return s
+
+
+def while_else_return(x, limit):
+    n = 0
+    while x < limit:
+        x = x * x + 0.5
+        n += 1
+        if n > 3:
+            return x * n
+    else:
+        x = x + n
+    return x * 2.0
+
+
+def early_in_try(x):
+    try:
+        if x > 1.0:
+            return x * x
+        y = x * 3
+    finally:
+        z = 1.0
+    return y + z
+
+
+def return_in_with(x):
+    with np.errstate(all="ignore"):
+        for k in range(4):
+            x = x * 1.2
+            if x > 2.0:
+                return x * k
+    return x
+
+
+def loop_variable_after(x):
+    for i in range(3):
+        x = x * i + 1.0
+    return x * i
+
+
+def zero_trip(x, n):
+    y = x * x
+    for i in range(n):
+        y = y * x * i
+    return y
+
+
+def rows(m):
+    s = 0.0
+    for row in m:
+        for v in row:
+            s = s * 0.5 + v * v
+    return s
+
+
+def dict_loops(x):
+    d = {"a": x, "b": x * x, "c": 2.0}
+    s = 0.0
+    for k, v in d.items():
+        s += v * len(k)
+    for v in d.values():
+        s = s * v
+    for k in d:
+        s += d[k]
+    return s
+
+
+def reversed_zip(x):
+    s = 1.0
+    for a, b in zip(reversed(x), x):
+        s = s * a + b
+    for i, v in enumerate(reversed(x), 2):
+        s += v**i
+    return s
+
+
+def strided(x):
+    s = 0.0
+    for i in range(len(x) - 1, 0, -2):
+        s = s + x[i] * x[i - 1] * s + x[i]
+    return s
+
+
+def carried_array(x):
+    u = x
+    for _ in range(3):
+        u = u * np.sin(u) + x
+    return np.sum(u)
+
+
+def helper_calls(x):
+    return scaled(x) + scaled(x, 3.0) * scaled(x, shift=x, by=x) + clamp(x, 0.5, 3.0) + clamp(0.1 * x, 0.5, 3.0)
+
+
+def helper_in_loop(x):
+    s = 0.0
+    for i in range(4):
+        s = s + clamp(x * i, 0.5, 2.0) * x
+    return s
+
+
+def recursive(x):
+    return fact(x, 4) + even(x, 3)
+
+
+def variadic(x):
+    xs = [x, 2.0, x * x]
+    options = {"bias": x}
+    return total(*xs, **options) + total(x, *xs, start=x) + total()
+
+
+def returns_pair(x):
+    a, b = pair(x)
+    c = pair(x, y=x)
+    return a * b + c[0] * c[1]
+
+
+def closures(x):
+    scale = x * x
+
+    def f(t):
+        def g(u):
+            return u * scale + t
+
+        return g(t) * x
+
+    h = lambda t: f(t) + scale  # noqa: E731
+    return f(2.0) + h(x)
+
+
+def closure_rebound(x):
+    k = x
+
+    def f(t):
+        return t * k
+
+    a = f(2.0)
+    k = x * x
+    return a + f(3.0)
+
+
+def functions_as_values(x):
+    table = [np.sin, math.exp, make_power(3), lambda t: t * x]
+    s = 0.0
+    for f in table:
+        s = s + f(x)
+    best = max(table, key=lambda f: f(1.0))
+    return s * best(x)
+
+
+def apply(f, *args, **kw):
+    return f(*args, **kw)
+
+
+def callbacks(x):
+    return apply(scaled, x, by=3.0) + apply(lambda a, b=2.0: a * b * x, x) + apply(np.tanh, x)
+
+
+def partials(x):
+    f = functools.partial(scaled, by=x)
+    g = functools.partial(scaled, x, shift=1.0)
+    return f(x) * g()
+
+
+def methods(x):
+    layer = Layer(x, b=0.1)
+    fixed = Layer(0.7)
+    return layer(x) + layer.apply(0.5) + fixed.apply(x, times=3) + Layer.square(x) + fixed.scaled(x) + layer.double
+
+
+def records(x):
+    p = Params(x, b=x * x)
+    q = Point(p.a * 2, y=p.b)
+    a, b = q
+    return q.x * q.y + a * b + q[1] + dataclasses.replace(Params(1.0, 2.0), a=3.0).a
+
+
+def wrapped(x):
+    return wrapped_cube(x) * 0.5
+
+
+def comprehension(x):
+    xs = [v * v for v in x if v > 1.0]
+    ys = {k: v * 2 for k, v in enumerate(x)}
+    zs = [[a * b for b in x] for a in x]
+    return sum(xs) + ys[1] * ys[2] + sum(sum(r) for r in zs) + max(v for v in x) + sum(list(v for v in x))
+
+
+def containers(x):
+    xs = [x, [x * x, 2.0], (x, {"k": x})]
+    xs[0] = xs[1][0] * xs[2][1]["k"]
+    a, (b, c), d = xs
+    first, *rest = (a, b, c)
+    return first * sum(rest) + d[0]
+
+
+def lists(x):
+    xs = [1.0] * 3
+    xs.append(x)
+    xs.extend([x * x, x + 1.0])
+    xs.insert(0, x * 3)
+    last = xs.pop()
+    first = xs.pop(0)
+    xs[1] = last * first
+    xs[2:4] = [x, xs[1] * x]
+    xs.reverse()
+    ys = xs + [x]
+    return sum(ys[1:]) * len(xs) + ys[0] * ys[-1] + sum(sorted(ys))
+
+
+def dicts(x):
+    d = {}
+    d["a"] = x
+    d["b"] = d["a"] * x
+    d["a"] = d["b"] + 1.0
+    d.update(c=x * 2)
+    d.update({"e": d["a"]})
+    z = d.get("zz", x) * d.get("a", 0.0)
+    y = d.setdefault("q", x * x)
+    p = d.pop("c")
+    del d["b"]
+    if "b" in d:
+        z = 0.0
+    return d["a"] * d["e"] + z + y + p + len(d)
+
+
+def builtins_(x):
+    return (
+        min(x, 2.0 * x)
+        + max(x, 3.0, x * x)
+        + abs(-x)
+        + pow(x, 2)
+        + float(x)
+        + sum((x, x))
+        + sum([x, 2.0], x)
+        + round(x)
+        + int(x)
+    )
+
+
+def map_zip_sorted(x):
+    a = list(map(math.sin, x))
+    b = [p * q for p, q in zip(a, sorted(x, reverse=True))]
+    return sum(b) + sum(map(lambda p, q: p * q, x, a))
+
+
+def conditional(x, flag):
+    y = x * x if flag else x
+    z = (x if y > 1.0 else 2.0 * x) * (y or 1.0)
+    w = flag and x or 3.0 * x
+    return y * z + w + (1.0 if not flag else x)
+
+
+def walrus(x):
+    s = 0.0
+    while (x := x * 0.5) > 0.1:
+        s += (y := x * x) * y
+    if (z := s * 2.0) > 0.0 and z < 100.0:
+        s += z * z
+    return s + [w := s * s, w + 1.0][1]
+
+
+def matches(x, command):
+    match command:
+        case ("scale", k) if k > 0:
+            return x * k
+        case {"power": n}:
+            return x**n
+        case [a, *_]:
+            return x + a
+        case "neg" | "minus":
+            return -x
+        case None:
+            return x * x * x
+        case _:
+            return 2.0 * x
+
+
+def match_active(p):
+    match p:
+        case (x, y):
+            return x * y
+        case _:
+            return 0.0
+
+
+def with_blocks(x):
+    with scope() as k, contextlib.suppress(ValueError):
+        x = x * k
+        y = x * x
+    return y + x
+
+
+def try_except(x, key):
+    d = {"a": 2.0}
+    try:
+        k = d[key]
+        y = x * k
+    except KeyError:
+        y = x * x
+    else:
+        y = y + 1.0
+    return y
+
+
+def statements(x):
+    """Docstring."""
+    import math as m
+    from math import sin
+
+    assert x > 0, "positive"
+    y: float = x**2
+    a = b = y * 3.0
+    del y
+    if False:
+        raise RuntimeError(f"never {x!r}")
+    logging.getLogger("srcgrad.test").info("x is %s", x)
+    a += b
+    a -= 1.0
+    a **= 2
+    a /= 3.0
+    a %= 50.0
+    print(f"{a:.3f}", end="")
+    return a * m.exp(-x) * sin(x) * RATE + TABLE["a"] * x + TABLE["b"][1] * x
+
+
+def indexing(x):
+    y = np.outer(x, x)
+    return (
+        y[0, 1]
+        + np.sum(y[1:, ::2])
+        + np.sum(y[:, None, 1] * 2)
+        + np.sum(y[..., -1])
+        + np.sum(y[[0, 2, 2]])
+        + np.sum(y[y > 1.0])
+        + np.sum(y[np.array([0, 1]), np.array([2, 2])])
+        + x[x > 1.0].sum()
+    )
+
+
+def array_writes(x):
+    y = np.zeros((3, 4))
+    y[0] = x
+    y[1, :] = y[0] * 2
+    y[2, 1:3] = y[0, :2] * y[1, 2:]
+    y[0, 0] = y[1, 1] * y[0, 0]
+    y[:, 3] += x[0]
+    y[1] *= x
+    y[1, 2] /= x[1]
+    y -= 0.5
+    y *= y
+    return np.sum(y * y)
+
+
+def fancy_writes(x):
+    y = x * 1.0
+    y[[0, 2]] = x[[1, 3]] * 2
+    y[y > 2.0] = 0.5
+    y[np.array([1, 1])] += x[:2]
+    np.add.at(y, [0, 0, 1], x[1:])
+    return np.sum(y * y)
+
+
+def overlapping(x):
+    y = x * 1.0
+    y[1:] += y[:-1]
+    y[:-1] = y[1:] * y[:-1]
+    y = np.exp(y * 0.1)
+    y[0] = 2 * y[0]
+    return np.sum(y * x)
+
+
+def out_arguments(x):
+    y = np.empty_like(x)
+    np.multiply(x, x, out=y)
+    z = np.add(y, x, out=y)
+    s = z[0]
+    np.exp(-y, y)
+    return np.sum(y) + s
+
+
+def ping_pong(x):
+    u, v = x * 1.0, np.zeros_like(x)
+    for _ in range(3):
+        v[1:-1] = u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2]) * u[1:-1]
+        v[0], v[-1] = u[0], u[-1]
+        u, v = v, u
+    return np.sum(u**2)
+
+
+def ring_buffer(x):
+    buf = np.zeros(3)
+    s = 0.0
+    for i in range(8):
+        buf[i % 3] = buf[(i - 1) % 3] * 0.5 + x[i % len(x)]
+        s += buf.sum() * buf[i % 3]
+    return s
+
+
+def copy_then_write(x):
+    u = x
+    for _ in range(3):
+        u_new = u.copy()
+        u_new[1:-1] = u[1:-1] + 0.2 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        u_new[0] = u_new[1] * u_new[0]
+        u = u_new
+    return np.sum(u * u)
+
+
+def fill_sort(x):
+    y = np.empty(4)
+    y.fill(x[0])
+    z = x[::-1] * y
+    z.sort()
+    np.copyto(y, z)
+    return np.sum(y * np.arange(4.0)) + z[0]
+
+
+def attributes_methods(m):
+    return (
+        m.T.sum(axis=0).max()
+        + m.reshape(-1)[1]
+        + m.mean()
+        + (m @ m.T).trace()
+        + m.ravel().dot(m.flatten())
+        + m.std(axis=1, ddof=1).sum()
+        + m.copy().transpose(1, 0)[0, 1] * m.shape[0]
+        + m.clip(-0.5, 0.5).sum()
+        + m.cumsum(axis=1)[1, 2]
+        + m.prod()
+    )
+
+
+def numpy_everyday(m):
+    a = np.concatenate([m, m * 2], axis=0)
+    b = np.stack([m[0], m[1]]) @ np.hstack([m.T, m.T])[:, :2]
+    c = np.where(m > 0, np.sqrt(np.abs(m)), m**2)
+    d = np.einsum("ij,kj->ik", m, m)
+    e = np.tensordot(m, m, axes=([1], [1]))
+    f = np.linalg.solve(d + 3 * np.eye(2), m)
+    g = np.pad(np.tile(m[0], 2), 1) * np.repeat(m[0, :2], 4)
+    h = np.linalg.norm(m) + np.linalg.det(e + np.eye(2)) + np.linalg.slogdet(d + np.eye(2))[1]
+    u, v = np.split(m.T.ravel(), 2)
+    return a.sum() + b.sum() + c.sum() + d.sum() + f.sum() + g.sum() + h + (u * v).sum() + np.var(np.roll(m, 1))
+
+
+def augmented_containers(x):
+    d = {"s": 0.0}
+    xs = [0.0, 1.0]
+    for v in x:
+        d["s"] += v * v
+        xs[0] += d["s"]
+        xs[1] *= v
+    return d["s"] * xs[0] * xs[1]
+
+
+def list_of_arrays(x):
+    history = []
+    u = x
+    for _ in range(3):
+        u = np.tanh(u * x)
+        history.append(u)
+    return sum(np.sum(h * h) for h in history) + history[1][0] * history[-1][2]
+
+
+def worklist(x):
+    stack = [(x, 2)]
+    s = 0.0
+    while stack:
+        v, n = stack.pop()
+        s += v * n
+        if n > 0:
+            stack.append((v * 0.5, n - 1))
+            stack.append((v * v, n - 2))
+    return s
+
+
+def x_bar(x):
+    x_bar, np_, _saved, saved, result, stop = x * 2, x, 1.0, x * x, x, 2.0
+    for t in range(2):
+        saved = saved * x_bar + t
+        stop = stop + _saved
+    sum = saved * stop
+    résumé = sum + np_ * result
+    return résumé
+
+
+def shadowed(x, len, range):
+    reversed = x * len
+    for zip in [1.0, 2.0]:
+        reversed = reversed * zip * range + x
+    return reversed
+
+
+def noise(x):
+    warnings.warn("noise", stacklevel=1)
+    return x * x
+
+
+SCALAR = [
+    (loop_else, 1.3, 3),
+    (loop_else, 1.3, 9),
+    (loop_else, 0.7, 0),
+    (nested_break, 1.3),
+    (while_else_return, 0.7, 2.0),
+    (while_else_return, 1.2, 50.0),
+    (while_else_return, 3.0, 2.0),
+    (early_in_try, 2.0),
+    (early_in_try, 0.5),
+    (return_in_with, 1.7),
+    (return_in_with, 0.2),
+    (loop_variable_after, 1.3),
+    (zero_trip, 1.3, 0),
+    (zero_trip, 1.3, 3),
+    (dict_loops, 1.3),
+    (helper_calls, 1.3),
+    (helper_in_loop, 0.7),
+    (recursive, 1.2),
+    (variadic, 1.3),
+    (returns_pair, 1.3),
+    (closures, 1.3),
+    (closure_rebound, 1.3),
+    (functions_as_values, 1.3),
+    (callbacks, 1.3),
+    (partials, 1.3),
+    (methods, 0.7),
+    (records, 1.3),
+    (wrapped, 1.3),
+    (containers, 1.3),
+    (lists, 1.3),
+    (dicts, 1.3),
+    (builtins_, 1.3),
+    (conditional, 1.3, True),
+    (conditional, 0.7, False),
+    (walrus, 1.3),
+    (matches, 1.3, ("scale", 2.0)),
+    (matches, 1.3, {"power": 3}),
+    (matches, 1.3, [4.0, 5.0]),
+    (matches, 1.3, "minus"),
+    (matches, 1.3, None),
+    (matches, 1.3, 17),
+    (with_blocks, 1.3),
+    (try_except, 1.3, "a"),
+    (try_except, 1.3, "b"),
+    (statements, 1.3),
+    (x_bar, 1.3),
+    (shadowed, 1.3, 2.0, 0.5),
+    (noise, 1.3),
+    (worklist, 1.3),
+]
+ARRAY = [
+    (rows, M),
+    (reversed_zip, V),
+    (strided, V),
+    (carried_array, V),
+    (comprehension, V),
+    (map_zip_sorted, V),
+    (indexing, V),
+    (array_writes, V),
+    (fancy_writes, V),
+    (overlapping, V),
+    (out_arguments, V),
+    (ping_pong, V),
+    (ring_buffer, V),
+    (copy_then_write, V),
+    (fill_sort, V),
+    (attributes_methods, M),
+    (numpy_everyday, M),
+    (augmented_containers, V),
+    (list_of_arrays, V),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("program", SCALAR + ARRAY, ids=lambda p: p[0].__name__)
+def test_gradient(program):
+    f, *args = program
+    check(f, *args)
+
+
+def test_every_argument():
+    check(shadowed, 1.3, 2.0, 0.5, argnums=(0, 1, 2))
+
+
+def test_pattern_that_takes_a_tuple_apart():
+    assert srcgrad.grad(match_active)((2.0, 3.0)) == (3.0, 2.0)
+
+
+def test_methods_and_callables_as_roots():
+    layer = Layer(0.7)
+    check(layer, 0.3)
+    check(layer.apply, 0.3)
+    check(Layer.square, 0.3)
+    check(Layer.scaled, 0.3)
+    check(functools.partial(scaled, by=3.0), 0.3)
+    check(wrapped_cube, 0.3)
+    check(lambda x: x * x, 0.3)
+    check(make_power(3), 0.3)
