@@ -86,6 +86,20 @@ def arrange(plan: Plan, bars: Any, count: int) -> list[Any]:
     return [f_bar, positional + [0.0] * (count - len(positional)), keywords]
 
 
+def owner(bar: Any, x: Any, name: str) -> Any:
+    """The cotangent of `x` for a call of `x.name`: of a method's object, or of an object that holds a function."""
+    if trees.is_zero(bar) or getattr(getattr(x, name, None), "__self__", None) is x:
+        return bar
+    return {name: bar}
+
+
+def owned(g: Any, bar: Any, x: Any, name: str) -> Any:
+    """The cotangent of `bar` for `owner(bar, x, name)`."""
+    if trees.is_zero(bar) or getattr(getattr(x, name, None), "__self__", None) is x:
+        return g
+    return 0.0 if trees.is_zero(g) else g[name]
+
+
 def plan_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: Callable[..., Any] | None = None) -> Any:
     """Looks at a callee as it is met. `make` compiles a Python function for the arguments."""
     make = make or _compiled

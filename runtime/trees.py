@@ -156,7 +156,7 @@ def add_attribute(g: Any, x: Any, name: str, part: Any) -> None:
         add_item(g, x._fields.index(name), part)
     elif isinstance(g, dict) and not isinstance(getattr(type(x), name, None), property):
         g[name] = add(g.get(name, 0.0), part)
-    elif not is_zero(part):
+    elif not is_zero(part) and not isinstance(x, type):  # what a class holds is a constant
         raise UnsupportedSyntax(f"the attribute `{name}` of a {type(x).__name__} has no derivative rule")
 
 
@@ -169,6 +169,8 @@ def get_attribute(g: Any, x: Any, name: str) -> Any:
 
 def match(g: Any, x: Any) -> Any:
     """The cotangent `g` in the structure of `x`: a list as an array where `x` is one, a scalar zero spread out."""
+    if is_zero(g) and not isinstance(x, (*NUMBERS, np.ndarray)):
+        return zeros_like(x)
     if isinstance(x, np.ndarray):
         if isinstance(g, list):
             if not g:
@@ -177,8 +179,6 @@ def match(g: Any, x: Any) -> Any:
         return np.broadcast_to(g, x.shape) if np.shape(g) != x.shape else g
     if isinstance(x, (list, tuple)) and isinstance(g, np.ndarray):
         return list(g)
-    if isinstance(x, (list, tuple)) and is_zero(g):
-        return zeros_like(x)
     return g
 
 

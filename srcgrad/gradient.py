@@ -38,7 +38,15 @@ def kind_of(value: Any) -> Any:
         return ("function", value)
     if isinstance(value, (types.BuiltinFunctionType, np.ufunc, type)):
         return ("function", value)
+    held = getattr(value, "__dict__", None)
+    if held and not held.keys().isdisjoint(_methods(kind)):
+        return (kind, frozenset(held.keys() & _methods(kind)))  # an attribute that hides a method
     return kind
+
+
+@functools.lru_cache(maxsize=256)
+def _methods(cls: type) -> frozenset[str]:
+    return frozenset(n for c in cls.__mro__ for n, v in vars(c).items() if callable(v) or isinstance(v, property))
 
 
 class Compiled:

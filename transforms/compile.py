@@ -340,6 +340,8 @@ def fact_of(value: Any, path: str) -> Fact:
         return Fact("function", const=value)
     if isinstance(value, (types.BuiltinFunctionType, np.ufunc, type)) or table.find(value) is not None:
         return Fact("function", const=value)
+    if facts_module.is_user_class(type(value)):
+        return Fact("instance", items=type(value))
     return UNKNOWN
 
 
@@ -358,7 +360,7 @@ def weakened(fact: Fact, path: str) -> Fact:
         return Fact("list", items=weakened(fact.items, path + "[]"))
     if fact.kind == "dict" and fact.items is not None:
         return Fact("dict", items=tuple((k, weakened(f, f"{path}[{k}]")) for k, f in fact.items))
-    if fact.kind in ("function", "none"):
+    if fact.kind in ("function", "none", "instance"):
         return fact
     if fact.kind == "closure":
         return UNKNOWN
@@ -394,7 +396,7 @@ class Compiler:
         self.running: set[Any] = set()
         self.effect_cache: dict[Any, tuple[set[str], bool]] = {}
         self.tangents: dict[Any, Any] = {}
-        self.numbers: dict[str, int] = {}
+        self.numbers: dict[str, int] = {"call": 1}
 
     # Summaries of callees --------------------------------------------------------------------------------------------------
 
@@ -569,8 +571,7 @@ def _effects(compiler: Compiler, tree: Any, callee: Callee) -> tuple[set[str], b
         for s in body:
             if isinstance(s, (gast.Assign, gast.AnnAssign)) and s.value is not None:
                 for to in getattr(s, "targets", None) or [s.target]:
-                    for t in to.elts if isinstance(to, (gast.Tuple, gast.List)) else [to]:
-                        t = t.value if isinstance(t, gast.Starred) else t
+                    for t in _places(to):
                         if isinstance(t, gast.Name):
                             reach[t.id] = reach.get(t.id, set()) | roots(s.value)
                         else:
@@ -615,6 +616,13 @@ def _effects(compiler: Compiler, tree: Any, callee: Callee) -> tuple[set[str], b
     for _ in range(3):
         visit(tree.body)
     return written, shares
+
+
+def _places(to: Any) -> list[Any]:
+    """The names, subscripts and attributes that an assignment target stores into."""
+    if isinstance(to, (gast.Tuple, gast.List)):
+        return [p for t in to.elts for p in _places(t)]
+    return _places(to.value) if isinstance(to, gast.Starred) else [to]
 
 
 MUTATING = {
@@ -789,7 +797,8 @@ class Emitter:
         if isinstance(func, gast.Name) and func.id in unit.active:
             pass_.contribute(func.id, subscript(clone(whole), constant(0)))
         elif isinstance(func, gast.Attribute) and isinstance(func.value, gast.Name) and func.value.id in unit.active:
-            pass_.contribute(func.value.id, subscript(clone(whole), constant(0)))
+            part = call(self.externals.node(dispatch.owner), subscript(clone(whole), constant(0)), func.value, constant(func.attr))
+            pass_.contribute(func.value.id, part)
 
     def starred(self, pass_: Reverse, node: Any, whole: Any) -> None:
         """Cotangents of `f(a, *xs, k=b, **kw)`: positions are counted when it runs."""
@@ -943,7 +952,10 @@ class Emitter:
         if root:
             finals: list[Any] = [self.final_pair(w, o) for w, o in zip(unit.wanted, outputs, strict=True)]
         else:
-            finals = [constant(0.0) if o is None else o for o in outputs]
+            finals = [
+                self.pass_.zero(w) if o is None else self.pass_.full(o, w)
+                for w, o in zip(unit.wanted, outputs, strict=True)
+            ]
         returned = tuple_(finals) if root or len(finals) != 1 else finals[0]
         del items
         base = pair.name

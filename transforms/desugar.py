@@ -180,6 +180,8 @@ class _Desugar:
         cases, bodies = [], []
         tainted = self.taint.expr(subject)
         for number, c in enumerate(s.cases):
+            if c.guard is not None and _has_walrus(c.guard):
+                raise self.refuse(c.guard, "an assignment in a `case` guard", "Assign before `match`, or use `if`.")
             head: Block = []
             if tainted:
                 for bound, path in self.captures(c.pattern, subject):

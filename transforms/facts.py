@@ -38,8 +38,8 @@ Shape = tuple[Any, ...] | None
 @dataclass(frozen=True)
 class Fact:
     """`kind` is one of bottom, scalar, array, numeric (scalar or array), tuple, list, dict, none, string, function, closure,
-    module, object, unknown. `real` says: float64 or a Python number. `items` are the facts of a tuple's elements, the
-    one fact of a list's elements, or the (key, fact) pairs of a dict. `const` is the value itself if it is known."""
+    module, instance, object, unknown. `real` says: float64 or a Python number. `items` are the facts of a tuple's elements, the
+    one fact of a list's elements, the (key, fact) pairs of a dict, or the class of an instance. `const` is the value itself if it is known."""
 
     kind: str
     shape: Shape = None
@@ -370,6 +370,10 @@ class Interpreter:
                 return replace(owner, shape=owner.shape[::-1], const=MISSING)
             if e.attr in ("T", "real", "imag"):
                 return replace(owner, const=MISSING)
+        if owner.kind == "instance":
+            found = class_attribute(owner.items, e.attr)
+            if isinstance(found, property) and isinstance(found.fget, types.FunctionType) and self.call_user is not None:
+                return self.call_user(found.fget, [owner], {}, gast.Call(e, [], []), False)
         return UNKNOWN
 
     def expr_UnaryOp(self, e: Any) -> Fact:
@@ -498,6 +502,16 @@ class Interpreter:
             if method is not None and not starred:
                 return self.rule(method, [e.func.value.fact, *args], keywords)
             return UNKNOWN
+        if isinstance(e.func, gast.Attribute) and e.func.value.fact.kind == "instance":
+            found = class_attribute(e.func.value.fact.items, e.func.attr)
+            if isinstance(found, types.FunctionType) and self.call_user is not None:
+                return self.call_user(found, [e.func.value.fact, *args], keywords, e, starred)
+            return UNKNOWN
+        if func.kind == "instance":
+            found = class_attribute(func.items, "__call__")
+            if isinstance(found, types.FunctionType) and self.call_user is not None:
+                return self.call_user(found, [func, *args], keywords, e, starred)
+            return UNKNOWN
         if isinstance(e.func, gast.Attribute) and e.func.value.fact.kind in ("list", "dict"):
             owner = e.func.value.fact
             if e.func.attr in ("pop", "get") and owner.kind == "list" and owner.items is not None:
@@ -520,6 +534,8 @@ class Interpreter:
             if args[0].kind == "tuple" and function is tuple:
                 return args[0]
             return Fact("list", items=element(args[0])) if function is list else Fact("tuple")
+        if is_user_class(function):
+            return Fact("instance", items=function)
         if self.call_user is not None and func.kind == "function":
             return self.call_user(function, args, keywords, e, starred)
         return UNKNOWN
@@ -629,6 +645,24 @@ def _nested(fact: Fact, real: bool) -> Fact:
         if inner.shape is not None:
             return Fact("array", (length, *inner.shape), inner.real)
     return NUMERIC
+
+
+def is_user_class(cls: Any) -> bool:
+    """Is `cls` a class whose instances carry attributes, with methods written in Python?"""
+    if not isinstance(cls, type) or issubclass(cls, (tuple, list, dict, str, BaseException, np.generic, np.ndarray)):
+        return False
+    if (cls.__module__ or "").split(".")[0] in ("builtins", "numpy", "scipy", "functools", "collections", "srcgrad"):
+        return False
+    if type(cls).__call__ is not type.__call__ or cls.__new__ is not object.__new__:
+        return False
+    return any(isinstance(v, types.FunctionType) for v in vars(cls).values())
+
+
+def class_attribute(cls: type, name: str) -> Any:
+    """What the class of an instance says about an attribute, without running anything."""
+    if any("__getattr__" in vars(c) or "__getattribute__" in vars(c) for c in cls.__mro__[:-1]):
+        return None
+    return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
 
 
 def _join_env(a: dict[str, Fact], b: dict[str, Fact]) -> dict[str, Fact]:

@@ -25,6 +25,7 @@ from srcgrad.transforms import resolve
 from srcgrad.transforms.facts import UNKNOWN, Fact, Interpreter
 from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.reverse import fresh, mentioned, qualified
+from srcgrad.transforms.simplify import binding_counts
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import (
     assign,
@@ -39,6 +40,7 @@ from srcgrad.transforms.tree.build import (
     is_zero,
     multiply,
     name,
+    negative,
     subscript,
     total,
     tuple_,
@@ -81,6 +83,10 @@ class Forward:
         self.user_names = user_names
         self.closures: set[str] = set()
         self.short: dict[str, tuple[Any, Any]] = {}
+        """Temporaries whose tangent is another name, perhaps with a minus sign, within one statement of the user's."""
+        self.negated: set[str] = set()
+        """Temporaries whose tangent is minus the variable `x_dot`."""
+        self.once = {n for n, count in binding_counts(tree.body).items() if count == 1}
         self.origin: Any = None
 
     # Entry -----------------------------------------------------------------------------------------------------------
@@ -148,9 +154,14 @@ class Forward:
 
     def tangent(self, e: Any) -> Any:
         """The tangent of an atom."""
-        if isinstance(e, gast.Name) and e.id in self.short and self.short[e.id][1] is self.origin:
-            return clone(self.short[e.id][0])
-        return name(self.dot(e.id)) if self.is_active(e) else self.zero(e)
+        return self.read(e.id) if self.is_active(e) else self.zero(e)
+
+    def read(self, n: str) -> Any:
+        """The tangent of an active name."""
+        value, origin = self.short.get(n, (None, None))
+        if value is not None and origin is self.origin:
+            return clone(value)
+        return negative(name(self.dot(n))) if n in self.negated else name(self.dot(n))
 
     def element(self, e: Any) -> Any:
         """The tangent of an element of a display or argument list, which may be starred."""
@@ -185,9 +196,13 @@ class Forward:
         out.append(s)
 
     def put(self, n: str, value: Any, like: Any, out: Block) -> None:
-        inner = value.operand if isinstance(value, gast.UnaryOp) and isinstance(value.op, gast.USub) else value
-        if n not in self.user_names and isinstance(inner, (gast.Name, gast.Constant)) and self.simple(n):
-            self.short[n] = (value, self.origin)  # within one statement of the user's it is as good as the name
+        if self.family(n) not in self.user_names and self.simple(n):
+            minus = isinstance(value, gast.UnaryOp) and isinstance(value.op, gast.USub)
+            if isinstance(value.operand if minus else value, (gast.Name, gast.Constant)):
+                self.short[n] = (value, self.origin)
+            elif minus and n in self.once:
+                self.negated.add(n)
+                value = value.operand
         out.append(assign(self.dot(n), value, like))
 
     def simple(self, n: str) -> bool:
@@ -326,7 +341,7 @@ class Forward:
         (_, x) = op.operands[0]
         if isinstance(s.value, gast.Call) and isinstance(s.value.func, gast.Attribute):
             return call(attribute(self.dot(x), s.value.func.attr))
-        return name(self.dot(x))
+        return self.read(x)
 
     def flow_copy_of(self, op: Any, v: str, s: Any, out: Block) -> Any:
         return call(attribute(self.dot(op.operands[0][1]), "copy"))
@@ -366,7 +381,7 @@ class Forward:
             partial = entries[rule.wrt.index(w)]
             if n not in self.active or _is_none(partial) or is_zero(partial):
                 continue
-            dot = self.tangent(name(n))
+            dot = self.read(n)
             if is_zero(dot):
                 continue
             term = multiply(dot, partial)

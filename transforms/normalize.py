@@ -22,7 +22,7 @@ import numpy as np
 
 from srcgrad.runtime import trees
 from srcgrad.runtime.errors import UnsupportedSyntax
-from srcgrad.transforms.facts import UNKNOWN, Fact
+from srcgrad.transforms.facts import UNKNOWN, Fact, class_attribute
 from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import (
@@ -518,6 +518,11 @@ class _Flatten:
         return gast.Subscript(owner, self.index(e.slice, s, out), gast.Load())
 
     def value_Attribute(self, e: Any, s: Any, out: Block) -> Any:
+        owner = getattr(e.value, "fact", UNKNOWN)
+        if owner.kind == "instance":
+            found = class_attribute(owner.items, e.attr)
+            if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
+                return gast.Call(self.support(found.fget), [self.atom(e.value, s, out)], [])
         return gast.Attribute(self.atom(e.value, s, out), e.attr, gast.Load())
 
     def value_Starred(self, e: Any, s: Any, out: Block) -> Any:
@@ -551,6 +556,7 @@ class _Flatten:
             lowered = self.method(e, s, out, used=True)
             if lowered is not None:
                 return lowered if is_atom(lowered) else self.value(lowered, s, out)
+        e = self.of_class(e, s, out)
         func = e.func
         if isinstance(func, gast.Attribute) and not is_atom(func):
             if getattr(func, "fact", UNKNOWN).known and getattr(func.value, "fact", UNKNOWN).kind in ("module", "function"):
@@ -580,6 +586,22 @@ class _Flatten:
         t = self.temporary(made, s, out, tainted=True)
         out.append(assign(gast.Subscript(result_into, constant(...), gast.Store()), t, s))
         return clone(result_into)
+
+    def of_class(self, e: Any, s: Any, out: Block) -> Any:
+        """A call of a method, or of an instance, as a call of the function that its class defines."""
+        func = e.func
+        owner = getattr(func, "fact", UNKNOWN)
+        receiver, method = func, "__call__"
+        if isinstance(func, gast.Attribute):
+            owner, receiver, method = getattr(func.value, "fact", UNKNOWN), func.value, func.attr
+        if owner.kind != "instance":
+            return e
+        found = class_attribute(owner.items, method)
+        if not isinstance(found, types.FunctionType):
+            return e
+        made = gast.Call(self.support(found), [self.atom(receiver, s, out), *e.args], e.keywords)
+        made.fact = getattr(e, "fact", UNKNOWN)
+        return at(made, e)
 
     def mapped(self, e: Any, s: Any, out: Block) -> Any:
         """`map(f, xs)` as a loop that fills a list."""

@@ -52,7 +52,7 @@ from srcgrad.transforms.tree.inline import Inliner
 from srcgrad.transforms.tree.names import Names
 
 Block = list[Any]
-CONTAINERS = ("list", "tuple", "dict", "struct", "object", "unknown", "bottom")
+NUMBERS = ("scalar", "array", "numeric")
 
 
 @dataclass
@@ -274,14 +274,14 @@ class Reverse:
         seen: dict[str, int] = {}
         for t in terms:
             key = gast.dump(t.value)
-            if key in seen and self.kind(n) not in CONTAINERS:
+            if key in seen and self.kind(n) in NUMBERS:
                 position = seen[key]
                 values[position] = multiply(constant(2), values[position]) if not isinstance(values[position], tuple) else None
                 del seen[key]
                 continue
             seen[key] = len(values)
             values.append(t.value)
-        if self.kind(n) in CONTAINERS:
+        if self.kind(n) not in NUMBERS:
             result = values[0]
             for v in values[1:]:
                 result = call(self.external(trees.add), result, v)
@@ -377,7 +377,7 @@ class Reverse:
             else:
                 s.held.add(n)
             value = self.owned(self.full(self.sum_of(terms, n), n), n) if terms else self.zero(n)
-            if terms and self.kind(n) in ("list", "tuple", "dict", "unknown", "struct", "object"):
+            if terms and self.kind(n) not in NUMBERS:
                 value = call(self.external(trees.copy), call(self.external(trees.match), value, name(n)))
             self.emit(assign(bar, value), terms[-1].origin if terms else None)
         for key, parts in items.items():
@@ -521,7 +521,7 @@ class Reverse:
                 values = []
                 for n, value, adds, _ in pending:
                     if adds:
-                        containers = self.kind(n) in CONTAINERS
+                        containers = self.kind(n) not in NUMBERS
                         old = name(self.bar(n))
                         value = call(self.external(trees.add), old, value) if containers else total([old, value])
                     values.append(self.shaped(value, n))
