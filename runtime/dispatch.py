@@ -23,6 +23,10 @@ from srcgrad.runtime.rules import table
 compiler: Callable[..., Any] | None = None
 """Set by the compiler: (function, arguments by parameter, captured variables) -> (forward, reverse, parameters)."""
 
+build_constructor: Callable[[type, types.FunctionType], types.FunctionType] | None = None
+"""Set by the compiler: a class and its `__init__` -> a function that makes an instance and returns it."""
+
+
 
 class Plan:
     """How one call is differentiated: its halves, the arguments they take, and where the cotangents belong."""
@@ -163,7 +167,12 @@ def _compiled(
 # Forward mode -----------------------------------------------------------------------------------------------------------------
 
 tangent_compiler: Callable[..., Any] | None = None
-"""Set by the compiler: (function, kind, objects, args, kwargs, tangents of function, args and kwargs) -> TangentPlan."""
+"""Set by the compiler: (function, arguments by parameter, captured variables) -> (forward, reverse, parameters)."""
+
+build_constructor: Callable[[type, types.FunctionType], types.FunctionType] | None = None
+"""Set by the compiler: a class and its `__init__` -> a function that makes an instance and returns it."""
+
+_ = """Set by the compiler: (function, kind, objects, args, kwargs, tangents of function, args and kwargs) -> TangentPlan."""
 
 
 class TangentPlan:
@@ -303,14 +312,11 @@ def _constructor(cls: type) -> types.FunctionType:
     shown = ", ".join(
         f"{'*' if p.kind is p.VAR_POSITIONAL else '**' if p.kind is p.VAR_KEYWORD else ''}{p.name}" for p in parameters
     )
-    namespace: dict[str, Any] = {"cls": cls, "new": trees.new_object, "initialise": initialise}
+    namespace: dict[str, Any] = {"cls": cls, "new": trees.new_object}
+    if isinstance(initialise, types.FunctionType) and not generated and build_constructor is not None:
+        return build_constructor(cls, initialise)
     if generated and not hasattr(cls, "__post_init__"):
         lines = [f"    made.{n} = {n}" for n in names]
-    elif isinstance(initialise, types.FunctionType):
-        given = ", ".join(
-            f"{'*' if p.kind is p.VAR_POSITIONAL else '**' if p.kind is p.VAR_KEYWORD else ''}{p.name}" for p in parameters
-        )
-        lines = [f"    initialise(made, {given})"]
     else:
         raise NoRule(f"the class `{cls.__qualname__}` has no Python `__init__` to differentiate.")
     text = "\n".join([f"def apply({shown}):", "    made = new(cls)", *lines, "    return made", ""])

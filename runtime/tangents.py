@@ -1,0 +1,177 @@
+"""Tangents of containers: what emitted forward-mode code calls where a value is not known to be a number or an array.
+
+The tangent of a list is a list, of a tuple a tuple, of a dict a dict, of an object a dict of its attributes; what the primal
+does to a container, forward mode does to its tangent. The tangent of what carries no derivative (a string, a function) is 0.0.
+"""
+
+from __future__ import annotations
+
+import copy as _copy
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime import trees
+from srcgrad.runtime.errors import ArgumentError, UnsupportedSyntax
+
+LINEAR_ATTRIBUTES = ("T", "mT", "real", "imag", "flat")
+
+
+def is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray) or (hasattr(x, "__array_function__") and not isinstance(x, np.generic))
+
+
+def zeros_like(x: Any) -> Any:
+    """The zero tangent of `x`, fresh.
+
+    >>> zeros_like((1.0, [2.0, {"a": 3.0}], "text"))
+    (0.0, [0.0, {'a': 0.0}], 0.0)
+    """
+    if is_array(x):
+        kind = getattr(getattr(x, "dtype", None), "kind", "f")
+        return np.zeros_like(x) if kind in "fc" else np.zeros_like(x, dtype=np.float64) if kind in "biu" else 0.0
+    if isinstance(x, tuple):
+        parts = [zeros_like(v) for v in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    if isinstance(x, list):
+        return [zeros_like(v) for v in x]
+    if isinstance(x, dict):
+        return {k: zeros_like(v) for k, v in x.items()}
+    if trees.is_object(x):
+        return {k: zeros_like(v) for k, v in trees.attributes(x).items()}
+    return 0.0
+
+
+def get_attribute(t: Any, x: Any, name: str) -> Any:
+    """The tangent of `x.name`, where `t` is that of `x`."""
+    if isinstance(t, dict):
+        if name in t:
+            return t[name]
+        found = getattr(type(x), name, None)
+        if getattr(getattr(x, name), "__self__", None) is x:
+            return t  # a bound method
+        if isinstance(found, property):
+            from srcgrad.runtime import dispatch
+
+            return dispatch.jvp(found.fget, (x,), {}, None, (t,), {})[1]
+        return zeros_like(getattr(x, name))
+    if isinstance(t, tuple) and hasattr(x, "_fields"):
+        return t[x._fields.index(name)]
+    if is_array(x) or isinstance(x, np.generic):
+        if name in LINEAR_ATTRIBUTES:
+            return getattr(np.asarray(t), name)
+    elif isinstance(x, (int, float, complex)) and name in ("real", "imag"):
+        return getattr(t, name)
+    raise UnsupportedSyntax(f"the attribute `{name}` of a {type(x).__name__} has no derivative rule")
+
+
+def nothing(xs: Any) -> list[None]:
+    """One "has no tangent" for each element of `xs`.
+
+    >>> nothing((1, 2))
+    [None, None]
+    """
+    return [None] * len(xs)
+
+
+def filled(dots: Any, values: Any) -> tuple[Any, ...]:
+    """The tangents `dots` of `values`, zeros in the place of None."""
+    return tuple([zeros_like(v) if d is None else d for d, v in zip(dots, values, strict=True)])
+
+
+# At the front door -----------------------------------------------------------------------------------------------------------
+
+
+def given(t: Any, x: Any, name: str) -> Any:
+    """The tangent `t` of the argument `x` called `name`, as the caller gave it, in the form that emitted code works on."""
+    if is_array(x):
+        kind = x.dtype.kind
+        if kind not in "fc":
+            if t is None or not np.any(t):
+                return zeros_like(x)
+            raise ArgumentError(f"the argument `{name}` is an array of {x.dtype}: it has no tangent. Pass None or zeros.")
+        if t is None:
+            return np.zeros_like(x)
+        if np.shape(t) != x.shape:
+            raise ArgumentError(f"the tangent of `{name}` has shape {np.shape(t)}, but the argument has shape {x.shape}")
+        _check_real(t, x.dtype, name)
+        made = np.empty_like(x)
+        made[...] = t
+        return made
+    if x is None or isinstance(x, (str, bytes)) or callable(x):
+        return 0.0
+    if isinstance(x, (int, float, complex, np.number)):
+        if t is None:
+            return 0.0
+        if np.shape(t) != ():
+            raise ArgumentError(f"the tangent of `{name}` has shape {np.shape(t)}, but the argument is a number")
+        _check_real(t, np.result_type(x), name)
+        if isinstance(x, np.inexact) and not isinstance(x, float):
+            return type(x)(t)
+        if isinstance(t, np.ndarray):
+            t = t[()]
+        return complex(t) if isinstance(t, complex) else float(t)
+    if isinstance(x, dict):
+        _check_kind(t, dict, x, name)
+        return {k: given(None if t is None else t.get(k), v, f"{name}[{k!r}]") for k, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        _check_kind(t, (list, tuple), x, name)
+        if t is not None and len(t) != len(x):
+            raise ArgumentError(f"the tangent of `{name}` has {len(t)} elements, but the argument has {len(x)}")
+        parts = [given(None if t is None else t[i], v, f"{name}[{i}]") for i, v in enumerate(x)]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    if trees.is_object(x):
+        fields = {} if t is None else t if isinstance(t, dict) else trees.attributes(t)
+        return {k: given(fields.get(k), v, f"{name}.{k}") for k, v in trees.attributes(x).items()}
+    return 0.0
+
+
+def _check_real(t: Any, dtype: Any, name: str) -> None:
+    if np.iscomplexobj(t) and dtype.kind != "c":
+        raise ArgumentError(f"the tangent of `{name}` is complex, but the argument is real")
+
+
+def _check_kind(t: Any, kinds: Any, x: Any, name: str) -> None:
+    if t is not None and not isinstance(t, kinds):
+        raise ArgumentError(f"the tangent of `{name}` is a {type(t).__name__}, but the argument is a {type(x).__name__}")
+
+
+def like(t: Any, y: Any) -> Any:
+    """The tangent `t` of the result `y` as the caller receives it: in the structure, shape and dtype of `y`.
+
+    >>> like([1.0, 0.0], [3.0, np.float32(1.0)])
+    [1.0, np.float32(0.0)]
+    """
+    if is_array(y):
+        kind = getattr(getattr(y, "dtype", None), "kind", "f")
+        dtype = y.dtype if kind in "fc" else np.float64 if kind in "biu" else None
+        if dtype is None:
+            return 0.0
+        made = np.empty_like(y, dtype=dtype)
+        made[...] = t if kind == "c" else np.real(t)
+        return made
+    if y is None or isinstance(y, (str, bytes, bool, np.bool_)):
+        return 0.0
+    if isinstance(y, (int, float, complex, np.number)):
+        if isinstance(t, np.ndarray):
+            t = t[()]
+        real = not isinstance(y, (complex, np.complexfloating))
+        t = np.real(t) if real and np.iscomplexobj(t) else t
+        if isinstance(y, np.inexact):
+            return type(y)(t)
+        return complex(t) if not real else float(t)
+    if isinstance(y, dict):
+        made = {k: like(t[k] if isinstance(t, dict) else 0.0, v) for k, v in y.items()}
+        return made
+    if isinstance(y, (list, tuple)):
+        parts = [like(0.0 if trees.is_zero(t) else t[i], v) for i, v in enumerate(y)]
+        return type(y)(*parts) if hasattr(y, "_fields") else type(y)(parts)
+    if trees.is_object(y):
+        fields = t if isinstance(t, dict) else {} if trees.is_zero(t) else trees.attributes(t)
+        made = _copy.copy(y)
+        for k, v in trees.attributes(y).items():
+            object.__setattr__(made, k, like(fields.get(k, 0.0), v))
+        return made
+    return 0.0
+
+
