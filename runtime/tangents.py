@@ -128,12 +128,13 @@ def given(t: Any, x: Any, name: str) -> Any:
 
 def _check_real(t: Any, dtype: Any, name: str) -> None:
     if np.iscomplexobj(t) and dtype.kind != "c":
-        raise ArgumentError(f"the tangent of `{name}` is complex, but the argument is real")
+        raise ArgumentError(f"the tangent or cotangent of `{name}` is complex, but the value is real")
 
 
-def _check_kind(t: Any, kinds: Any, x: Any, name: str) -> None:
+def _check_kind(t: Any, kinds: Any, x: Any, name: str, what: str = "argument") -> None:
     if t is not None and not isinstance(t, kinds):
-        raise ArgumentError(f"the tangent of `{name}` is a {type(t).__name__}, but the argument is a {type(x).__name__}")
+        shown = f"the tangent of `{name}`" if what == "argument" else name
+        raise ArgumentError(f"{shown} is a {type(t).__name__}, but the {what} is a {type(x).__name__}")
 
 
 def like(t: Any, y: Any) -> Any:
@@ -175,3 +176,83 @@ def like(t: Any, y: Any) -> Any:
     return 0.0
 
 
+
+
+def cotangent(g: Any, y: Any, name: str = "the cotangent") -> Any:
+    """The cotangent `g` of the result `y`, as the caller gave it, in the form that emitted code works on: a copy, with lists
+    for tuples and dicts for objects."""
+    if isinstance(y, (list, tuple)):
+        _check_kind(g, (list, tuple), y, name, "result")
+        if g is not None and len(g) != len(y):
+            raise ArgumentError(f"{name} has {len(g)} elements, but the result has {len(y)}")
+        return [cotangent(None if g is None else g[i], v, f"{name}[{i}]") for i, v in enumerate(y)]
+    if isinstance(y, dict):
+        _check_kind(g, dict, y, name, "result")
+        return {k: cotangent(None if g is None else g.get(k), v, f"{name}[{k!r}]") for k, v in y.items()}
+    if is_array(y) or isinstance(y, trees.NUMBERS):
+        if g is None:
+            return zeros_like(y)
+        if np.shape(g) != np.shape(y):
+            raise ArgumentError(f"{name} has shape {np.shape(g)}, but the result has shape {np.shape(y)}")
+        if is_array(y) and y.dtype.kind in "fc":
+            _check_real(g, y.dtype, name)
+            made = np.empty_like(y)
+            made[...] = g
+            return made
+        if isinstance(y, np.inexact) and not isinstance(y, (float, complex)):
+            return type(y)(g)
+        g = g[()] if isinstance(g, np.ndarray) else g
+        return g if isinstance(g, complex) else float(g)
+    if trees.is_object(y):
+        fields = {} if g is None else g if isinstance(g, dict) else trees.attributes(g)
+        return {k: cotangent(fields.get(k), v, f"{name}.{k}") for k, v in trees.attributes(y).items()}
+    return 0.0
+
+
+# The numbers in a structure --------------------------------------------------------------------------------------------------
+
+
+def leaves(x: Any) -> list[Any]:
+    """The numbers and arrays of numbers in a structure, in order.
+
+    >>> leaves({"a": 1.0, "b": (2.0, "text")})
+    [1.0, 2.0]
+    """
+    if is_array(x):
+        return [x] if x.dtype.kind in "fciu" else []
+    if isinstance(x, (bool, np.bool_)):
+        return []
+    if isinstance(x, trees.NUMBERS):
+        return [x]
+    if isinstance(x, dict):
+        return [v for part in x.values() for v in leaves(part)]
+    if isinstance(x, (list, tuple)):
+        return [v for part in x for v in leaves(part)]
+    if trees.is_object(x):
+        return [v for part in trees.attributes(x).values() for v in leaves(part)]
+    return []
+
+
+def rebuilt(x: Any, values: list[Any]) -> Any:
+    """The structure `x` with its leaves replaced, in order, by the first of `values`, which are taken away.
+
+    >>> rebuilt({"a": 1.0, "b": (2.0, "text")}, [3.0, 4.0])
+    {'a': 3.0, 'b': (4.0, 'text')}
+    """
+    if is_array(x):
+        return values.pop(0) if x.dtype.kind in "fciu" else x
+    if isinstance(x, (bool, np.bool_)):
+        return x
+    if isinstance(x, trees.NUMBERS):
+        return values.pop(0)
+    if isinstance(x, dict):
+        return {k: rebuilt(v, values) for k, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        parts = [rebuilt(v, values) for v in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    if trees.is_object(x):
+        made = _copy.copy(x)
+        for k, v in trees.attributes(x).items():
+            object.__setattr__(made, k, rebuilt(v, values))
+        return made
+    return x

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HERE = {
-    **dict.fromkeys(["grad", "value_and_grad"], "srcgrad.derivatives"),
+    **dict.fromkeys(
+        [
+            *("grad", "value_and_grad", "vjp", "jvp", "jacobian", "jacfwd", "jacrev", "hessian", "hvp"),
+            "elementwise_grad",
+        ],
+        "srcgrad.derivatives",
+    ),
     **dict.fromkeys(
         [
             "SrcgradError",

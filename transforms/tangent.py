@@ -241,6 +241,100 @@ def texts(made: Jvp) -> str:
     return "\n\n\n".join(t.rstrip() for j in seen for t in j.sources) + "\n"
 
 
+# For the front door ----------------------------------------------------------------------------------------------------------
+
+
+def root(function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[int | str]) -> Root:
+    """The forward-mode form of a function for arguments of the kinds of these. `moving` are the positions and names of the
+    arguments that have a tangent."""
+    signature = inspect.signature(function)
+    given, wanted = _given(signature, args, kwargs, moving)
+    made = jvp_of(Compiler(), Callee(function), given, wanted, True)
+    return Root(made.jvp.cell_contents, texts(made), signature, made.dots)
+
+
+@dataclass
+class Root:
+    """A compiled forward-mode form, and which tangent is called what."""
+
+    function: types.FunctionType
+    source: str
+    signature: inspect.Signature
+    dots: dict[str, str]
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], tangents_: dict[int | str, Any]) -> Any:
+        dots = {}
+        bound = self.signature.bind(*args, **kwargs)
+        position = 0
+        for n, v in bound.arguments.items():
+            p = self.signature.parameters[n]
+            if p.kind is p.VAR_POSITIONAL:
+                t: Any = tuple(tangents_.get(i) for i in range(position, position + len(v)))
+            elif p.kind is p.VAR_KEYWORD:
+                t = {k: tangents_.get(k) for k in v}
+            else:
+                t = tangents_.get(n, tangents_.get(position))
+                position += 1
+            if n in self.dots:
+                dots[self.dots[n]] = tangents.given(t, v, n)
+        return self.function(*args, **kwargs, **dots)
+
+
+def _given(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[int | str]
+) -> tuple[dict[str, Fact], tuple[str, ...]]:
+    """The facts of the arguments by parameter, and the parameters of which an argument moves."""
+    bound = signature.bind(*args, **kwargs)
+    given: dict[str, Fact] = {}
+    wanted: list[str] = []
+    position = 0
+    for n, v in bound.arguments.items():
+        p = signature.parameters[n]
+        if p.kind is p.VAR_POSITIONAL:
+            given[n] = Fact("tuple", items=tuple(fact_of(x, f"{n}[{i}]") for i, x in enumerate(v)))
+            moves = any(i in moving for i in range(position, position + len(v)))
+        elif p.kind is p.VAR_KEYWORD:
+            given[n] = Fact("dict", items=tuple((k, fact_of(x, f"{n}[{k}]")) for k, x in v.items()))
+            moves = any(k in moving for k in v)
+        else:
+            given[n] = fact_of(v, n)
+            moves = n in moving or position in moving
+            position += 1
+        if moves:
+            wanted.append(n)
+    return given, tuple(wanted)
+
+
+@dataclass
+class Halves:
+    """The halves of a function for `vjp`: forward(args) -> (value, saved), reverse(cotangent, saved) -> cotangents."""
+
+    forward: types.FunctionType
+    reverse: types.FunctionType
+    source: str
+    wanted: tuple[str, ...]
+
+
+def halves(function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[int | str]) -> Halves:
+    given, wanted = _given(inspect.signature(function), args, kwargs, moving)
+    pair = Compiler().pair(Callee(function), given, wanted, True)
+    source = "\n\n\n".join(t.rstrip() for t in pair_texts(pair)) + "\n"
+    return Halves(pair.forward.cell_contents, pair.reverse.cell_contents, source, wanted)
+
+
+def pair_texts(pair: Any) -> list[str]:
+    seen: list[Any] = []
+
+    def visit(p: Any) -> None:
+        if p not in seen:
+            seen.append(p)
+            for u in p.uses:
+                visit(u)
+
+    visit(pair)
+    return [t for p in seen for t in p.sources]
+
+
 # For the runtime dispatcher ---------------------------------------------------------------------------------------------------
 
 
