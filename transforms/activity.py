@@ -8,7 +8,7 @@ analysis: Hascoet, Naumann & Pascual, "To be recorded analysis in reverse-mode a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gast
@@ -30,9 +30,9 @@ def statements(body: list[Any]) -> Iterator[Any]:
 class Flow:
     """For each statement the edges (sources, target) along which a derivative flows."""
 
-    def __init__(self, body: list[Any], facts: dict[str, Any]) -> None:
+    def __init__(self, body: list[Any], facts: dict[str, Any], effects: Callable[[Any, Any], Any]) -> None:
         self.edges: list[tuple[list[str], str]] = []
-        self.facts = facts
+        self.facts, self.effects = facts, effects
         for s in statements(body):
             self.statement(s)
 
@@ -40,6 +40,11 @@ class Flow:
         self.edges.append((sources, target))
 
     def statement(self, s: Any) -> None:
+        if isinstance(s, (gast.Assign, gast.Expr)) and isinstance(s.value, gast.Call):
+            op = resolve.operation(s.value)
+            if op.kind == "call":  # what a callee writes into an argument comes from all of them
+                for written in self.effects(op, s.value)[0]:
+                    self.edge([n for _, n in op.operands], written)
         if isinstance(s, gast.Assign):
             (to,) = s.targets
             if isinstance(to, gast.Tuple):
@@ -74,9 +79,11 @@ class Flow:
         return op
 
 
-def active(body: list[Any], facts: dict[str, Any], inputs: set[str], outputs: set[str]) -> set[str]:
-    """The active names: varied with `inputs` and useful for `outputs`."""
-    edges = Flow(body, facts).edges
+def active(
+    body: list[Any], facts: dict[str, Any], inputs: set[str], outputs: set[str], effects: Callable[[Any, Any], Any]
+) -> set[str]:
+    """The active names: varied with `inputs` and useful for `outputs`. `effects` as in `aliases`."""
+    edges = Flow(body, facts, effects).edges
     edges = [(s, t) for s, t in edges if facts.get(t, resolve.UNKNOWN).kind not in DISCRETE_KINDS]
     varied = _closure(inputs, [(s, t) for sources, t in edges for s in sources])
     useful = _closure(outputs, [(t, s) for sources, t in edges for s in sources])

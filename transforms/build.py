@@ -14,7 +14,12 @@ from srcgrad.runtime.errors import ArgumentError
 from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms.compile import Callee, Compiler, Emitter, Pair, Unit, annotated_facts, fact_of
 from srcgrad.transforms.facts import UNKNOWN, Fact
+from srcgrad.transforms.load import load
+from srcgrad.transforms.read import read
 from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree.build import assign, call, name
+from srcgrad.transforms.tree.names import Names, identifiers
+from srcgrad.transforms.write import unparse
 
 
 def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: int) -> Any:
@@ -148,6 +153,33 @@ def _weak(fact: Fact) -> Fact:
 
 _CALLS: dict[Any, Any] = {}
 
+def constructor(cls: type, initialise: types.FunctionType) -> types.FunctionType:
+    """`__init__` as a function that makes the instance, fills it, and returns it."""
+    tree = read(initialise).tree
+    args = tree.args
+    first = (args.posonlyargs or args.args).pop(0).id
+    names = Names(identifiers(tree))
+    make, made_of = names.fresh("new_object"), names.fresh(cls.__name__)
+    body = [_returning(s, first) for s in tree.body]
+    head = assign(first, call(make, name(made_of)))
+    definition = gast.FunctionDef("construct", args, [head, *body, gast.Return(name(first))], [], None, None, [])
+    cells = {make: types.CellType(trees.new_object), made_of: types.CellType(cls)}
+    defaults = (initialise.__defaults__, initialise.__kwdefaults__)
+    return load(unparse(definition), "construct", initialise, cells, defaults)
+
+
+def _returning(s: Any, first: str) -> Any:
+    class Returns(gast.NodeTransformer):
+        def visit_Return(self, node: Any) -> Any:
+            return gast.Return(name(first))
+
+        def visit_FunctionDef(self, node: Any) -> Any:
+            return node
+
+    return Returns().visit(s)
+
+
 dispatch.compiler = compile_call
+dispatch.build_constructor = constructor
 
 __all__ = ["ArgumentError", "UNKNOWN", "dataflow", "facts_module", "gast", "generic_gradient", "gradient"]

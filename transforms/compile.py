@@ -164,7 +164,7 @@ class Unit:
         returned = tree.body[-1].value
         outputs = {n.id for n in gast.walk(returned) if isinstance(n, gast.Name)}
         inputs = {w for w in wanted if given.get(w, UNKNOWN).kind not in ("none", "string")}
-        self.active = active_names(tree.body, self.interpreter.all, inputs, outputs)
+        self.active = active_names(tree.body, self.interpreter.all, inputs, outputs, self.effects)
         self.aliases = Aliases(self.source, tree, self.interpreter.all, self.active, self.effects)
 
     def tainted(self) -> set[str]:
