@@ -167,12 +167,7 @@ def _compiled(
 # Forward mode -----------------------------------------------------------------------------------------------------------------
 
 tangent_compiler: Callable[..., Any] | None = None
-"""Set by the compiler: (function, arguments by parameter, captured variables) -> (forward, reverse, parameters)."""
-
-build_constructor: Callable[[type, types.FunctionType], types.FunctionType] | None = None
-"""Set by the compiler: a class and its `__init__` -> a function that makes an instance and returns it."""
-
-_ = """Set by the compiler: (function, kind, objects, args, kwargs, tangents of function, args and kwargs) -> TangentPlan."""
+"""Set by the compiler: (function, kind, objects, args, kwargs, tangents of function, args and kwargs) -> TangentPlan."""
 
 
 class TangentPlan:

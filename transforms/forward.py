@@ -196,11 +196,11 @@ class Forward:
         out.append(s)
 
     def put(self, n: str, value: Any, like: Any, out: Block) -> None:
-        if self.family(n) not in self.user_names and self.simple(n):
+        if n in self.once and self.family(n) not in self.user_names and self.simple(n):
             minus = isinstance(value, gast.UnaryOp) and isinstance(value.op, gast.USub)
             if isinstance(value.operand if minus else value, (gast.Name, gast.Constant)):
                 self.short[n] = (value, self.origin)
-            elif minus and n in self.once:
+            elif minus:
                 self.negated.add(n)
                 value = value.operand
         out.append(assign(self.dot(n), value, like))
