@@ -1025,7 +1025,15 @@ class Emitter:
         declared = {n for s in statements(whole) if isinstance(s, (gast.Global, gast.Nonlocal)) for n in s.names}
         versions = {n for n in temporaries if family(n) in unit.user_names and family(n) != n}
         Simplify(
-            whole, parameters, self.facts, temporaries - versions, family, self.lookup, pinned | captured | declared
+            whole,
+            parameters,
+            self.facts,
+            temporaries - versions,
+            family,
+            self.lookup,
+            pinned | captured | declared,
+            temporaries - set(self.externals.objects) - set(self.halves),
+            unit.user_names | set(self.externals.objects) | set(self.halves),
         ).run()
         self.bound_anywhere = dataflow.bound_names(whole) | set(parameters)
 
@@ -1045,7 +1053,10 @@ class Emitter:
         last: Any = None
         for s in statements(body):
             origin = getattr(s, "origin", None)
-            if getattr(s, "reversed", False) is False and not self.is_reverse(s):
+            if not getattr(s, "adjoint", False) or _trivial(s):
+                continue
+            compound = (gast.For, gast.While, gast.If, gast.With, gast.Try)
+            if isinstance(origin, compound) and not (isinstance(origin, gast.For) and isinstance(s, gast.Expr)):
                 continue
             if origin is None or not hasattr(origin, "lineno"):
                 continue
@@ -1053,15 +1064,6 @@ class Emitter:
             if quoted and quoted != last:
                 s.comment = f"reverse of: {quoted}"
                 last = quoted
-
-    def is_reverse(self, s: Any) -> bool:
-        return id(s) in self.reverse_ids
-
-    @property
-    def reverse_ids(self) -> set[int]:
-        if not hasattr(self, "_reverse_ids"):
-            self._reverse_ids: set[int] = set()
-        return self._reverse_ids
 
     def quote(self, origin: Any) -> str:
         return quote(self.unit.source, origin)
@@ -1102,6 +1104,16 @@ class Emitter:
                 if real is not None and self.unit.scope.name(n.id) is not real or n.id in self.unit.scope.local:
                     if real is not None:
                         n.id = self.externals.name(real, n.id)
+
+
+def _trivial(s: Any) -> bool:
+    """A statement of the reverse sweep that only sets up or hands on a cotangent."""
+    if not isinstance(s, gast.Assign):
+        return False
+    if isinstance(s.value, gast.Call):
+        word = s.value.func.attr if isinstance(s.value.func, gast.Attribute) else getattr(s.value.func, "id", "")
+        return word == "zeros_like"
+    return isinstance(s.value, (gast.Name, gast.Constant))
 
 
 def _literal(d: Any) -> Any:

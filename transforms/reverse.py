@@ -219,6 +219,7 @@ class Reverse:
 
     def emit(self, s: Any, origin: Any = None) -> None:
         s.origin = origin or self.origin
+        s.adjoint = True
         self.scope.out.append(s)
 
     def kind(self, n: str) -> str:
@@ -1182,7 +1183,10 @@ class Reverse:
                 self.settle({self.bar(x)}, but=x)
                 if not local:
                     self.scope.touched[x] = self.scope.touched.get(x, "add")
-                self.emit(assign(self.bar(x), back))
+                if isinstance(back, gast.BinOp) and isinstance(back.left, gast.Name) and back.left.id == self.bar(x):
+                    self.emit(_ours(augment(self.bar(x), back.op, back.right)))
+                else:
+                    self.emit(assign(self.bar(x), back))
                 if local:
                     self.scope.held.add(x)
         used = set()

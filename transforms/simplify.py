@@ -11,6 +11,7 @@ Of the user's statements only those are removed whose functions are known to hav
 from __future__ import annotations
 
 import builtins
+import keyword
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ import gast
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.facts import UNKNOWN
 from srcgrad.transforms.tree import dataflow
-from srcgrad.transforms.tree.build import Recompute, Substitute, assign, clone, is_number, name
+from srcgrad.transforms.tree.build import Recompute, Substitute, assign, clone, is_number, name, negative
 
 Block = list[Any]
 PURE_BUILTINS = {len, range, reversed, bool, slice, int, float, abs, min, max, sum, list, tuple, dict, enumerate, zip, round}
@@ -39,9 +40,12 @@ class Simplify:
         family: Callable[[str], str],
         lookup: Callable[[Any], Any],
         pinned: set[str],
+        made: set[str],
+        reserved: set[str],
     ) -> None:
         self.body, self.parameters, self.facts = body, parameters, facts
         self.temporaries, self.family, self.lookup, self.pinned = temporaries, family, lookup, pinned
+        self.made, self.reserved = made, reserved
 
     def run(self) -> None:
         _drop_self_copies(self.body)
@@ -51,9 +55,12 @@ class Simplify:
         self.coalesce()
         self.dead()
         self.loops(self.body)
+        _join_branches(self.body)
         self.fold()
         self.dead()
+        self.first(self.body)
         self.updates()
+        self.tidy()
 
     # Constants -----------------------------------------------------------------------------------------------------------
 
@@ -328,6 +335,84 @@ class Simplify:
                     return True
         return False
 
+    # First contributions -----------------------------------------------------------------------------------------------------
+
+    def first(self, body: Block) -> None:
+        """`x = 0.0` followed by `x += e`, also in the branches of an `if`, becomes `x = e`."""
+        for s in body:
+            for inner in dataflow.blocks(s):
+                self.first(inner)
+        i = 0
+        while i < len(body):
+            s = body[i]
+            if isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Name) and is_number(s.value, 0):
+                n = s.targets[0].id
+                if n in self.temporaries and n not in self.pinned and self.facts.get(n, UNKNOWN).kind == "scalar":
+                    j = next((j for j in range(i + 1, len(body)) if _touches(body[j], n)), None)
+                    if j is not None and self.start_with(body, j, n):
+                        del body[i]
+                        continue
+            i += 1
+
+    def start_with(self, body: Block, j: int, n: str) -> bool:
+        """Turns the first update of `n`, at or inside statement `j`, into an assignment, if there is one on every path."""
+        s = body[j]
+        if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name) and s.target.id == n:
+            if n in dataflow.free_names(s.value) or not isinstance(s.op, (gast.Add, gast.Sub)):
+                return False
+            value = s.value if isinstance(s.op, gast.Add) else negative(s.value)
+            made = assign(n, value, s)
+            _keep_notes(made, s)
+            body[j] = made
+            return True
+        if isinstance(s, gast.If) and s.orelse and n not in dataflow.free_names(s.test):
+            places = []
+            for branch in (s.body, s.orelse):
+                k = next((k for k in range(len(branch)) if _touches(branch[k], n)), None)
+                if k is None or not self.could_start(branch[k], n):
+                    return False
+                places.append((branch, k))
+            return all(self.start_with(branch, k, n) for branch, k in places)
+        return False
+
+    def could_start(self, s: Any, n: str) -> bool:
+        if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name) and s.target.id == n:
+            return n not in dataflow.free_names(s.value) and isinstance(s.op, (gast.Add, gast.Sub))
+        if isinstance(s, gast.If) and s.orelse and n not in dataflow.free_names(s.test):
+            found = [next((x for x in branch if _touches(x, n)), None) for branch in (s.body, s.orelse)]
+            return all(x is not None and self.could_start(x, n) for x in found)
+        return False
+
+    # Names -------------------------------------------------------------------------------------------------------------------
+
+    def tidy(self) -> None:
+        """The lowest free number for each name that the compiler made, in the order of their appearance."""
+        order: dict[str, None] = {}
+        for s in self.body:
+            for node in _in_order(s):
+                order.setdefault(node, None)
+        fixed = {n for n in order if n not in self.made or n in self.pinned or n in self.parameters}
+        taken = self.reserved | fixed
+        renamed: dict[str, str] = {}
+        for n in order:
+            if n in fixed:
+                continue
+            core, suffix = _parts(n, self.family)
+            number = 1
+            while True:
+                wanted = f"{core}{suffix}" if number == 1 else f"{core}_{number}{suffix}"
+                if wanted not in taken and not _clashes(wanted):
+                    break
+                number += 1
+            taken.add(wanted)
+            renamed[n] = wanted
+        for s in self.body:
+            for node in gast.walk(s):
+                if isinstance(node, gast.Name) and node.id in renamed:
+                    node.id = renamed[node.id]
+            if hasattr(s, "records"):
+                s.records = renamed.get(s.records, s.records)
+
     # Updates in place ----------------------------------------------------------------------------------------------------------
 
     def updates(self) -> None:
@@ -393,12 +478,79 @@ class Simplify:
             n = s.target.id
             if getattr(s, "ours", False) and n in shared and self.facts.get(n, UNKNOWN).kind != "scalar":
                 made = assign(n, gast.BinOp(name(n), s.op, s.value), s)
-                if hasattr(s, "comment"):
-                    made.comment = s.comment
+                _keep_notes(made, s)
                 body[i] = made
 
 
 # Helpers ---------------------------------------------------------------------------------------------------------------------
+
+
+def _join_branches(body: Block) -> None:
+    """`if t: a` right before `if t: b else: c` becomes one `if`."""
+    for s in body:
+        for inner in dataflow.blocks(s):
+            _join_branches(inner)
+    i = 0
+    while i + 1 < len(body):
+        a, b = body[i], body[i + 1]
+        if (
+            isinstance(a, gast.If)
+            and isinstance(b, gast.If)
+            and isinstance(a.test, gast.Name)
+            and isinstance(b.test, gast.Name)
+            and a.test.id == b.test.id
+            and a.test.id not in dataflow.bound_names([a])
+            and not any(isinstance(x, gast.Break) for x in a.body)
+        ):
+            b.body = a.body + b.body
+            b.orelse = a.orelse + b.orelse
+            del body[i]
+        else:
+            i += 1
+
+
+SUFFIXES = ("_bar", "_saved", "_parts", "_part", "_dot", "_old", "_new")
+
+
+def _parts(n: str, family: Callable[[str], str]) -> tuple[str, str]:
+    """`x_2_bar` as ("x", "_bar"): the name without its numbers, and what it was made for."""
+    suffix = ""
+    while True:
+        stripped = n
+        while stripped.rpartition("_")[2].isdigit() and stripped.rpartition("_")[0]:
+            stripped = stripped.rpartition("_")[0]
+        found = next((s for s in SUFFIXES if stripped.endswith(s) and len(stripped) > len(s)), None)
+        if found is None:
+            return stripped.rstrip("_") or stripped, suffix
+        suffix = suffix if suffix.startswith(found) else found + suffix
+        n = stripped[: -len(found)]
+
+
+def _clashes(n: str) -> bool:
+    return keyword.iskeyword(n) or hasattr(builtins, n) or not n.isidentifier()
+
+
+def _in_order(node: Any) -> Any:
+    """Names in the order in which they are written down."""
+    if isinstance(node, gast.Name):
+        yield node.id
+        return
+    if isinstance(node, gast.Assign):
+        children = [*node.targets, node.value]
+    else:
+        children = list(gast.iter_child_nodes(node))
+    for child in children:
+        yield from _in_order(child)
+
+
+def _touches(s: Any, n: str) -> bool:
+    return any(isinstance(node, gast.Name) and node.id == n for node in gast.walk(s))
+
+
+def _keep_notes(made: Any, s: Any) -> None:
+    for note in ("comment", "adjoint", "origin"):
+        if hasattr(s, note):
+            setattr(made, note, getattr(s, note))
 
 
 def _hashable(x: Any) -> bool:
