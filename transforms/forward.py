@@ -24,7 +24,7 @@ from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms import resolve
 from srcgrad.transforms.facts import UNKNOWN, Fact, Interpreter
 from srcgrad.transforms.read import Source, fail
-from srcgrad.transforms.reverse import fresh, mentioned, qualified
+from srcgrad.transforms.reverse import fresh, mentioned, qualified, written
 from srcgrad.transforms.simplify import binding_counts
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import (
@@ -70,6 +70,7 @@ class Forward:
         aliases: Any,
         family: Callable[[str], str],
         user_names: set[str],
+        varied: set[str],
         calls: Callable[..., Block],
     ) -> None:
         self.source, self.tree, self.names, self.active = source, tree, names, active
@@ -80,7 +81,7 @@ class Forward:
         self.dots: dict[str, str] = {}
         self.aliases = aliases
         self.written = {aliases.find(n) for n, _ in aliases.writes}
-        self.user_names = user_names
+        self.user_names, self.varied = user_names, varied
         self.closures: set[str] = set()
         self.short: dict[str, tuple[Any, Any]] = {}
         """Temporaries whose tangent is another name, perhaps with a minus sign, within one statement of the user's."""
@@ -326,7 +327,7 @@ class Forward:
 
     def unknown(self, op: Any, s: Any) -> Exception:
         node = op.node if hasattr(op.node, "lineno") else getattr(s, "origin", s)
-        named = qualified(op.function) if op.function is not None else op.kind
+        named = written(op.node, op.function) if op.function is not None else op.kind
         if op.kind == "unbound":
             what = f"the derivative of `{named}` does not support this form of call"
             why = "Leave out the option that has no derivative, or write the operation with other functions."
@@ -416,7 +417,9 @@ class Forward:
         parameters = _parameters_of(rule.forward)
         given = {parameters[i]: self.wrt_tangent(op, w) for i, w in enumerate(rule.wrt)}
         active = [i for i, w in enumerate(rule.wrt) if self.wrt_active(op, w)]
-        binding = {**op.binding, **given, parameters[len(rule.wrt)]: name(v)}
+        own = parameters[len(rule.wrt) + 1 :]
+        bound = {n: op.binding[p.name] for n, p in zip(own, rule.parameters, strict=False)}
+        binding = {**op.binding, **bound, **given, parameters[len(rule.wrt)]: name(v)}
         entries = self.inliner.entries(rule.forward, binding)
         single = len(rule.wrt) == 1
         if entries is not None and single:
@@ -676,6 +679,8 @@ class Forward:
             self.pop(s, None, out)
         elif op.kind in MIRRORED:
             self.mirror(s, op, out)
+        elif op.kind in ("unknown", "unbound") and any(n in self.varied for _, n in op.operands):
+            raise self.unknown(op, s)
         else:
             out.append(s)
 
@@ -708,6 +713,12 @@ class Forward:
     def call(self, s: Any, op: Any, v: str | None, out: Block) -> None:
         useful = v is not None and v in self.active
         given = any(n in self.active for _, n in op.operands)
+        if v is None and op.kind == "dispatch":
+            kinds = ("scalar", "string", "none")
+            changing = [n for _, n in op.operands if n in self.varied and self.kind(n) not in kinds]
+            if changing:
+                what = f"cannot tell whether `{written(op.node, op.function)}` writes into `{changing[0]}`"
+                raise fail(UnsupportedSyntax, self.source, op.node, what, "Use its result, or write the update out.")
         if given and (useful or self.calls_matter(op, s)):
             out += self.calls(self, s, op, v)
             return

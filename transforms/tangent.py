@@ -90,6 +90,7 @@ class TangentEmitter(Emitter):
             unit.aliases,
             self.family,
             unit.user_names,
+            unit.taint.names,
             self.call,
         )
         for w, dot in made.dots.items():

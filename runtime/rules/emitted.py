@@ -41,65 +41,65 @@ def add_forward(a_dot, b_dot, y, a, b):
     return a_dot, b_dot
 
 
-@reverse(trees.match, wrt="g", alias="maybe", at=[(np.array([1.0, 2.0]), np.array([3.0, 4.0]))])
+@reverse(trees.match, wrt="g_", alias="maybe", at=[(np.array([1.0, 2.0]), np.array([3.0, 4.0]))])
 def match(g, y, g_, x):
     return trees.part(g, g_)
 
 
 @forward(trees.match)
-def match_forward(g_dot, y, g, x):
+def match_forward(g_dot, y, g_, x):
     return trees.match(g_dot, x)
 
 
 @reverse(
-    trees.like, wrt="g", at=[(1.5, 2.0), ([1.0, 2.0], np.array([3.0, 4.0])), (1.5, np.array([1.0, 2.0]))]
+    trees.like, wrt="g_", at=[(1.5, 2.0), ([1.0, 2.0], np.array([3.0, 4.0])), (1.5, np.array([1.0, 2.0]))]
 )
 def like(g, y, g_, x):
     return trees.part(g, g_)
 
 
 @forward(trees.like)
-def like_forward(g_dot, y, g, x):
+def like_forward(g_dot, y, g_, x):
     return trees.like(g_dot, x)
 
 
-@reverse(trees.overwritten, wrt="g", at=[case(np.array([1.0, 2.0, 3.0]), slice(0, 2))])
+@reverse(trees.overwritten, wrt="g_", at=[case(np.array([1.0, 2.0, 3.0]), slice(0, 2))])
 def overwritten(g, y, g_, index):
     return trees.placed(g, g_, index)
 
 
 @forward(trees.overwritten)
-def overwritten_forward(g_dot, y, g, index):
+def overwritten_forward(g_dot, y, g_, index):
     return trees.overwritten(g_dot, index)
 
 
-@reverse(trees.part, wrt="g", at=[(1.5, 2.0), (np.array([1.0, 2.0]), 1.0)])
+@reverse(trees.part, wrt="g_", at=[(1.5, 2.0), (np.array([1.0, 2.0]), 1.0)])
 def part(g, y, g_, of):
     return trees.part(g, g_)
 
 
 @forward(trees.part)
-def part_forward(g_dot, y, g, of):
+def part_forward(g_dot, y, g_, of):
     return trees.part(g_dot, of)
 
 
-@reverse(trees.get_attribute, wrt="g", at=[])
+@reverse(trees.get_attribute, wrt="g_", at=[])
 def get_attribute(g, y, g_, x, name):
     return trees.with_attribute(g_, x, name, g)
 
 
 @forward(trees.get_attribute)
-def get_attribute_forward(g_dot, y, g, x, name):
+def get_attribute_forward(g_dot, y, g_, x, name):
     return trees.get_attribute(g_dot, x, name)
 
 
-@reverse(trees.unrepeat_list, wrt="g", at=[])
+@reverse(trees.unrepeat_list, wrt="g_", at=[])
 def unrepeat_list(g, y, g_, xs):
     return trees.zeros_like(xs) if trees.is_zero(g) else g * (len(g_) // max(1, len(xs)))
 
 
 @forward(trees.unrepeat_list)
-def unrepeat_list_forward(g_dot, y, g, xs):
+def unrepeat_list_forward(g_dot, y, g_, xs):
     return trees.unrepeat_list(g_dot, xs)
 
 
@@ -123,13 +123,13 @@ def sorted_forward(x_dot, y, iterable, *, key=None, reverse=False):
     return trees.in_order(x_dot, iterable, key, reverse)
 
 
-@reverse(trees.unsorted, wrt="g", at=[])
+@reverse(trees.unsorted, wrt="g_", at=[])
 def unsorted(g, y, g_, xs, key=None, reverse=False):
     return trees.in_order(g, xs, key, reverse)
 
 
 @forward(trees.unsorted)
-def unsorted_forward(g_dot, y, g, xs, key=None, reverse=False):
+def unsorted_forward(g_dot, y, g_, xs, key=None, reverse=False):
     return trees.unsorted(g_dot, xs, key, reverse)
 
 

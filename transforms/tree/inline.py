@@ -9,6 +9,7 @@ import builtins
 import functools
 import math
 import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -150,6 +151,11 @@ class Inliner:
             if e.id in bound:
                 raise KeyError(e.id)
             return self.outer(e, rule)
+        if isinstance(e, gast.Attribute):
+            owner = _lookup(e.value, rule)
+            if isinstance(owner, types.ModuleType) and owner.__name__.split(".")[0] in ("srcgrad", "builtins"):
+                found = getattr(owner, e.attr)
+                return self.outer(gast.Name(e.attr, gast.Load(), None, None), rule, found)
         if isinstance(e, gast.Call) and isinstance(e.func, gast.Name):
             short = self.contract(e, binding, rule, bound)
             if short is not None:
@@ -164,8 +170,8 @@ class Inliner:
                 setattr(e, field, self.put_in(value, binding, rule, bound))
         return self.simplify(e)
 
-    def outer(self, e: Any, rule: Any) -> Any:
-        found = _lookup(e, rule)
+    def outer(self, e: Any, rule: Any, found: Any = None) -> Any:
+        found = _lookup(e, rule) if found is None else found
         if getattr(builtins, e.id, None) is found and found is not None:
             if self.externals.scope.name(e.id) is found and e.id not in self.externals.scope.local:
                 return e
