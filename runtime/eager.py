@@ -9,6 +9,7 @@ stand in `tensor_types.py`. A test compares `__all__` with both.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +55,9 @@ from srcgrad.runtime.tensor_types import (
 )
 from srcgrad.runtime.tensor_types import can_cast as _can_cast
 from srcgrad.runtime.tensor_types import default_dtype as get_default_dtype
+
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"srcgrad\.runtime\.tensor")
+"""NumPy's floating point warnings at the fast operators: a Tensor holds inf and nan without remark."""
 
 ROOMS = (
     tensor_create,

@@ -215,7 +215,7 @@ def _operator(
             if self._counter is not None:
                 node.versions = (self._counter[0], 0)
             if second:
-                saved: Any = b
+                saved: Any = other if kind.single else b
                 if hy is not None or isinstance(other, Tensor):
                     saved = other
                     if other._counter is not None:
@@ -229,7 +229,7 @@ def _operator(
                     node.versions = (0, other._counter[0])
                 node.saved = (None, other)
             else:
-                node.saved = (None, b)
+                node.saved = (None, other if kind.single else b)
         else:
             node.saved = (None, None)
         result._history = node
@@ -264,7 +264,7 @@ def _no_bool_minus(inputs: Sequence[Any]) -> None:
                     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
                     "`logical_xor()` operator instead."
                 )
-            if isinstance(x, Tensor):
+            if any(isinstance(y, Tensor) for y in inputs):
                 raise RuntimeError(
                     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
                     "to invert a "

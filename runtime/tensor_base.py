@@ -260,7 +260,7 @@ class Tensor:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value._array.shape != self._array.shape:
                 raise RuntimeError(
-                    f"assigned grad has data of a different size: attempting to assign a gradient of size "
+                    "attempting to assign a gradient of size "
                     f"'{list(value._array.shape)}' to a tensor of size '{list(self._array.shape)}'. Please "
                     "ensure that "
                     "the gradient and the tensor are the same size"

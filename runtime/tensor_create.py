@@ -39,12 +39,14 @@ def _examine(data: Any, depth: int, sizes: list[int]) -> int:
             raise ValueError(f"expected sequence of length {sizes[depth]} at dim {depth} (got {len(data)})")
         return max([_examine(d, depth + 1, sizes) for d in data], default=-1)
     if depth < len(sizes) and not (hasattr(data, "shape") and len(data.shape)):
-        raise ValueError(f"expected sequence of length {sizes[depth]} at dim {depth} (got 0)")
+        raise TypeError("not a sequence")
     if isinstance(data, Tensor):
         return 10 if data._array.dtype.kind in "fc" else 1
     if isinstance(data, np.ndarray | np.generic):
         return 10
     kind = number_kind(data)
+    if data is None:
+        raise RuntimeError("Could not infer dtype of NoneType")
     if kind < 0:
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     return kind
@@ -52,7 +54,9 @@ def _examine(data: Any, depth: int, sizes: list[int]) -> int:
 
 def _array_from(data: Any, dtype: Any, xp: Any) -> Any:
     wanted = None if dtype is None else as_dtype(dtype).numpy
-    if isinstance(data, str | bytes) or data is None:
+    if data is None:
+        raise RuntimeError("Could not infer dtype of NoneType")
+    if isinstance(data, str | bytes):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if arrays.is_array(data):
         if isinstance(data, np.ndarray) and data.dtype.kind in "OSUV":

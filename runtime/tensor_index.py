@@ -15,6 +15,7 @@ from srcgrad.runtime.tensor_base import Tensor, own_memory, shell, wrap
 from srcgrad.runtime.tensor_inplace import bump, check_writable, copy_, in_place, method, rebase
 from srcgrad.runtime.tensor_types import TYPE_NAMES
 from srcgrad.runtime.tensor_views import (
+    ALIAS,
     SELECT,
     SLICE,
     dimension,
@@ -27,8 +28,9 @@ from srcgrad.runtime.tensor_views import (
 )
 
 INDEX = rule_node("IndexBackward0", operator.getitem)
-GATHER = rule_node("GatherBackward0", np.take_along_axis)
-INDEX_SELECT = rule_node("IndexSelectBackward0", np.take)
+UNSQUEEZED = rule_node("UnsqueezeBackward0", operator.getitem)
+GATHER = rule_node("GatherBackward0", np.take_along_axis, "input")
+INDEX_SELECT = rule_node("IndexSelectBackward0", operator.getitem)
 TAKE = rule_node("TakeBackward0", np.take)
 MASKED_SELECT = rule_node("MaskedSelectBackward0", operator.getitem)
 
@@ -60,7 +62,9 @@ def _plain(index: Any) -> tuple[list[Any], bool]:
         elif isinstance(p, bool | np.bool_):
             basic = False
             out.append(bool(p))
-        elif isinstance(p, float | complex | str):
+        elif isinstance(p, str):
+            raise TypeError("only integers, slices, ellipsis, None and tensors are valid indices (got str)")
+        elif isinstance(p, float | complex):
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
                 "indices (got "
@@ -141,8 +145,16 @@ def _check(parts: list[Any], shape: tuple[int, ...]) -> None:
 def viewed(input: Tensor, key: tuple[Any, ...]) -> Tensor:
     """A view by basic indexing."""
     a = own_memory(input)
-    last_select = any(type(p) is int for p in key)
-    kind = SELECT if last_select else SLICE
+    kind = SLICE
+    for p in key:
+        if type(p) is int:
+            kind = SELECT
+        elif p is None:
+            kind = UNSQUEEZED
+        elif type(p) is slice and p != slice(None):
+            kind = SLICE
+    if all(p is Ellipsis for p in key):
+        kind = ALIAS
     full = key if Ellipsis in [k for k in key if k is Ellipsis] else (*key, ...)
     return view_of(input, a[full], kind, (full,), viewed, (key,))
 
@@ -160,6 +172,11 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             out = self
             for _ in parts:
                 out = unsqueeze(out, 0)
+            return out
+        if parts and all(type(p) is int for p in parts):
+            out = self
+            for p in parts:
+                out = select(out, 0, p)
             return out
         return viewed(self, tuple(parts))
     key = tuple(parts) if len(parts) != 1 else parts[0]
@@ -265,7 +282,12 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             and not (self._more and self._more.made)
         ):
             target._more.made = None
-        copy_(target, _without_leading_ones(value, target._array.ndim))
+        value = _without_leading_ones(value, target._array.ndim)
+        if target._array.shape != value._array.shape:
+            expand(value, tuple(target._array.shape))
+        if value._array.dtype.kind == "c" and self._array.dtype.kind != "c":
+            raise RuntimeError(f"value cannot be converted to type {self.dtype.name} without overflow")
+        copy_(target, value)
         return
     key = tuple(parts) if len(parts) != 1 else parts[0]
     _put(self, key, value, False)
@@ -314,7 +336,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     i = index._array
     if i.size and (i.max() >= input._array.shape[d] or i.min() < 0):
         raise IndexError("index out of range in self")
-    return call(INDEX_SELECT, (input, np.atleast_1d(i), d))  # type: ignore[no-any-return]
+    key = (slice(None),) * d + (np.atleast_1d(i),)
+    return call(INDEX_SELECT, (input, key))  # type: ignore[no-any-return]
 
 
 @public("take")

@@ -90,7 +90,7 @@ def check_writable(t: Tensor, recorded: bool, overlapping: bool) -> None:
         kind, _, name = more.made.partition(":")
         if kind == "multiple":
             raise RuntimeError(
-                f"Output 0 of {name}Backward0 is a view and is being modified inplace. This view is the "
+                f"Output 0 of {name} is a view and is being modified inplace. This view is the "
                 "output of a function that "
                 "returns multiple views. Such functions do not allow the output views to be modified "
                 "inplace. You should replace "
@@ -187,7 +187,7 @@ class Zero(Node):
 
 
 ZeroBackward0 = type("ZeroBackward0", (Zero,), {"__slots__": ()})
-FillBackward0 = type("FillBackward0", (Zero,), {"__slots__": ()})
+FillBackward2 = type("FillBackward2", (Zero,), {"__slots__": ()})
 
 
 def in_place(
@@ -201,13 +201,22 @@ def in_place(
             store(t, function(t, *args, **keywords)._array)
         return t
     source = shell(t)
-    again = tuple(source if a is t else a for a in args)
+    again = tuple(shell(t) if a is t else a for a in args)
     with enable_grad():
         result = function(source, *again, **keywords)
     if result is source:
         return t
-    store(t, result._array)
     node = result._history
+    if isinstance(node, RuleUser) and any(s is source for s in node.saved):
+        before = shell(source)
+        before._array, before._counter = source._array.copy(), None
+        node.saved = tuple(before if s is source else s for s in node.saved)
+        node.versions = (
+            None
+            if node.versions is None
+            else tuple(0 if s is before else v for s, v in zip(node.saved, node.versions, strict=True))
+        )
+    store(t, result._array)
     if node is None:
         node = ZeroBackward0.make(target_of(source))  # type: ignore[attr-defined]
     if isinstance(node, RuleUser) and node.out is not None and type(node.out) is not tuple:
@@ -315,7 +324,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         checked=False,
     )
     if recorded:
-        rebase(self, FillBackward0.make(history))  # type: ignore[attr-defined]
+        rebase(self, FillBackward2.make(history))  # type: ignore[attr-defined]
     return self
 
 

@@ -13,6 +13,7 @@ from srcgrad.runtime.autograd.record import (
     Elementwise,
     Node,
     Powered,
+    WithNumber,
     call,
     elementwise,
     elementwise_node,
@@ -35,6 +36,7 @@ from srcgrad.runtime.tensor import (
     result_or_error,
     shape_mismatch,
     sub,
+    type_name,
 )
 from srcgrad.runtime.tensor import _operator as fast_operator
 from srcgrad.runtime.tensor_base import Tensor, wrap
@@ -90,7 +92,7 @@ for _names, _function, _node, _keep in (
     ("rsqrt", neural.rsqrt, "Rsqrt", "result"),
     ("sin", np.sin, "Sin", "input"),
     ("cos", np.cos, "Cos", "input"),
-    ("tan", np.tan, "Tan", "input"),
+    ("tan", np.tan, "Tan", "result"),
     ("asin arcsin", np.arcsin, "Asin", "input"),
     ("acos arccos", np.arccos, "Acos", "input"),
     ("atan arctan", np.arctan, "Atan", "input"),
@@ -155,11 +157,15 @@ def _rounded(a: Any, decimals: int = 0) -> Any:
     return np.round(a, decimals)
 
 
+def _sign(a: Any) -> Any:
+    return a if a.dtype.kind == "b" else np.sign(a)
+
+
 _flat("floor", np.floor, "Floor")
 _flat("ceil", np.ceil, "Ceil")
 _flat("trunc fix", np.trunc, "Trunc")
 _flat("round", _rounded, "Round")
-_flat("sign", np.sign, "Sign")
+_flat("sign", _sign, "Sign")
 _flat("sgn", np.sign, "Sgn")
 
 
@@ -180,7 +186,9 @@ class NotImplementedNode(Node):
         raise RuntimeError("derivative for aten::floor_divide is not implemented")
 
 
-def _integer_zero(a: Any, b: Any, dtype: Any) -> None:
+def _integer_zero(a: Any, b: Any, dtype: Any, name: str = "div_floor") -> None:
+    if dtype.kind in "bc":
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_name(dtype)}'")
     if dtype.kind in "iu" and bool(np.any(np.asarray(b) == 0)):
         raise RuntimeError("ZeroDivisionError")
 
@@ -228,7 +236,9 @@ def floor_divide(input: Any, other: Any) -> Tensor:
 
 FLOOR_DIVIDE = type("FloorDivideBackward0", (NotImplementedNode,), {"__slots__": ()})
 REMAINDER = elementwise_node("RemainderBackward0", np.remainder, 2)
-FMOD = elementwise_node("FmodBackward0", np.fmod, 2)
+REMAINDER_NUMBER = elementwise_node("RemainderBackward0", np.remainder, 2, None, WithNumber)
+FMOD = elementwise_node("FmodBackward1", np.fmod, 2)
+FMOD_NUMBER = elementwise_node("FmodBackward0", np.fmod, 2, None, WithNumber)
 POW = elementwise_node("PowBackward0", np.power, 2, None, Powered)
 POW_TENSOR = elementwise_node("PowBackward1", np.power, 2)
 POW_SCALAR = elementwise_node("PowBackward2", np.power, 2)
@@ -242,12 +252,18 @@ COPYSIGN = elementwise_node("CopysignBackward0", np.copysign, 2)
 
 
 def _two(
-    name: str, kind: type[Elementwise], compute: Callable[..., Any], floating: bool = False, check: Any = None
+    name: str,
+    kind: type[Elementwise],
+    compute: Callable[..., Any],
+    floating: bool = False,
+    check: Any = None,
+    by_number: type[Elementwise] | None = None,
 ) -> Any:
     def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
         if check is not None and as_operand(other) is not NotImplemented:
             check(input, other)
-        return result_or_error(meet(kind, compute, (input, other), floating), name, input, other, out)
+        used = kind if by_number is None or isinstance(other, Tensor) else by_number
+        return result_or_error(meet(used, compute, (input, other), floating), name, input, other, out)  # type: ignore[no-any-return]
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"NumPy's `{getattr(compute, '__name__', name)}`, with PyTorch's promotion of dtypes."
@@ -256,11 +272,12 @@ def _two(
 
 
 def _check_zero(input: Any, other: Any) -> None:
-    _integer_zero(input, other._array if isinstance(other, Tensor) else other, operand_dtype((input, other)))
+    divisor = other._array if isinstance(other, Tensor) else other
+    _integer_zero(input, divisor, operand_dtype((input, other)), "remainder")
 
 
-remainder = _two("remainder", REMAINDER, np.remainder, check=_check_zero)
-fmod = _two("fmod", FMOD, np.fmod, check=_check_zero)
+remainder = _two("remainder", REMAINDER, np.remainder, False, _check_zero, REMAINDER_NUMBER)
+fmod = _two("fmod", FMOD, np.fmod, False, _check_zero, FMOD_NUMBER)
 atan2 = _two("atan2", ATAN2, np.arctan2, True)
 _two("hypot", HYPOT, np.hypot, True)
 maximum = _two("maximum", MAXIMUM, np.maximum)
@@ -390,8 +407,6 @@ def _bitwise(name: str, dunder: str, compute: Callable[[Any, Any], Any]) -> None
             return NotImplemented
         dtype = operand_dtype((input, other))
         if dtype.kind in "fc":
-            from srcgrad.runtime.tensor import type_name
-
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_name(dtype)}'")
         return wrap(compute(cast(input, dtype), cast(other, dtype)))
 
@@ -410,8 +425,6 @@ _bitwise("bitwise_xor", "xor", operator.xor)
 def bitwise_not(input: Tensor) -> Tensor:
     """`~input`, for bool and integer tensors."""
     if input._array.dtype.kind in "fc":
-        from srcgrad.runtime.tensor import type_name
-
         raise NotImplementedError(
             f"\"bitwise_not_cpu\" not implemented for '{type_name(input._array.dtype)}'"
         )
@@ -488,7 +501,7 @@ def _chosen(kind: Any, condition: Any, x: Any, y: Any) -> Tensor:
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {c.dtype}"
         )
     dtype = operand_dtype((x, y))
-    sides = [convert(s, dtype) if isinstance(s, Tensor) else cast(s, dtype) for s in (x, y)]
+    sides = [convert(s, dtype) if isinstance(s, Tensor) else wrap(cast(s, dtype)) for s in (x, y)]
     try:
         return call(kind, (condition, *sides))  # type: ignore[no-any-return]
     except ValueError:

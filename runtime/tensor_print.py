@@ -68,11 +68,6 @@ class Formatter:
             self.scientific = Options.sci_mode
         if finite.size:
             self.width = max([self.width, *(len(self._digits(v)) for v in finite.tolist())])
-        rest = exact[~np.isfinite(exact)]
-        self.width = max([self.width, *(len(str(v)) for v in rest.tolist())])
-        zeros = exact[exact == 0]
-        if zeros.size:
-            self.width = max(self.width, len(self._digits(float(zeros.min()))))
 
     def _digits(self, value: float) -> str:
         if self.scientific:

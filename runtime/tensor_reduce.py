@@ -451,6 +451,10 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """`exp(x) / sum(exp(x))` along `dim`."""
     x = input if dtype is None else convert(input, as_dtype(dtype).numpy)
+    if x._array.dtype.kind not in "fc":
+        raise NotImplementedError(
+            f"\"softmax_lastdim_kernel_impl\" not implemented for '{type_name(x._array.dtype)}'"
+        )
     with arrays.quiet():
         return call(SOFTMAX, (x, dimension(dim, x._array.ndim)))  # type: ignore[no-any-return]
 
@@ -458,6 +462,10 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 @public("log_softmax")
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     x = input if dtype is None else convert(input, as_dtype(dtype).numpy)
+    if x._array.dtype.kind not in "fc":
+        raise NotImplementedError(
+            f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{type_name(x._array.dtype)}'"
+        )
     with arrays.quiet():
         return call(LOG_SOFTMAX, (x, dimension(dim, x._array.ndim)))  # type: ignore[no-any-return]
 
@@ -506,7 +514,8 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
 def _truth(name: str, compute: Callable[..., Any]) -> None:
     def function(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
         a = input._array
-        return wrap(compute(a, axis=axes_of(dim if axis is None else axis, a.ndim), keepdims=keepdim))
+        out = compute(a, axis=axes_of(dim if axis is None else axis, a.ndim), keepdims=keepdim)
+        return wrap(out.astype(a.dtype) if a.dtype == np.uint8 else out)
 
     function.__name__ = name
     public(name)(function)

@@ -222,6 +222,8 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
             "the desired ordering of "
             f"dimensions i.e. input.dim() = {a.ndim} is not equal to len(dims) = {len(axes)}"
         )
+    if len({dimension(d, a.ndim) for d in axes}) != len(axes):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
     return view_of(input, a.transpose(axes), PERMUTE, (axes,), permute, (axes,))
 
 
@@ -383,7 +385,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     a = own_memory(input)
     array = a.diagonal(offset, dim1, dim2)
     if type(array) is np.ndarray and not array.flags.writeable and a.flags.writeable:
-        array = np.lib.stride_tricks.as_strided(array, writeable=True)
+        array.flags.writeable = True
     args = (offset, dim1, dim2)
     return view_of(input, array, DIAGONAL, args, diagonal, args)
 
@@ -603,9 +605,10 @@ def _joined(tensors: Any) -> list[Tensor]:
 
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
     """Join tensors along an existing dimension."""
+    tensors = list(tensors)
+    if not tensors:
+        raise ValueError("cat(): expected a non-empty list of Tensors")
     ts = _joined(tensors)
-    if not ts:
-        raise RuntimeError("cat(): expected a non-empty list of Tensors")
     kept = [x for x in ts if x._array.shape != (0,)] or ts
     n = kept[0]._array.ndim
     if n == 0:
@@ -626,9 +629,10 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None)
 
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     """Join tensors along a new dimension."""
-    ts = _joined(tensors)
-    if not ts:
+    tensors = list(tensors)
+    if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
+    ts = _joined(tensors)
     for i, x in enumerate(ts):
         if x._array.shape != ts[0]._array.shape:
             raise RuntimeError(

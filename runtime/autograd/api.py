@@ -21,6 +21,15 @@ def _sequence(x: Any) -> list[Any]:
     return list(x) if isinstance(x, tuple | list) else [x]
 
 
+def _seeds(outputs: Any, grads: Any, count: int) -> list[Any]:
+    if grads is None:
+        return [None] * count
+    if isinstance(grads, tuple | list) and not isinstance(outputs, tuple | list) and len(grads) != 1:
+        if not any(g is None or isinstance(g, Tensor) for g in grads):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(grads[0]).__name__}")
+    return _sequence(grads)
+
+
 def _seed(output: Tensor, g: Any, graph: bool, index: int) -> Any:
     a = output._array
     if g is None:
@@ -71,7 +80,7 @@ def backward(
     if inputs is not None and isinstance(inputs, list | tuple) and not inputs:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs = _sequence(tensors)
-    grads = _sequence(grad_tensors) if grad_tensors is not None else [None] * len(outputs)
+    grads = _seeds(tensors, grad_tensors, len(outputs))
     roots = _roots(outputs, grads, create_graph)
     retain = create_graph if retain_graph is None else retain_graph
     if create_graph and not _Warned.create_graph:
@@ -180,7 +189,7 @@ def grad(
         )
     unused_ok = materialize_grads if allow_unused is None else allow_unused
     wanted, results = _sequence(inputs), _sequence(outputs)
-    seeds = _sequence(grad_outputs) if grad_outputs is not None else [None] * len(results)
+    seeds = _seeds(outputs, grad_outputs, len(results))
     if is_grads_batched:
         return _batched(results, wanted, seeds, create_graph, retain_graph, unused_ok)
     retain = create_graph if retain_graph is None else retain_graph

@@ -148,7 +148,7 @@ def _drain(
             if check_nan:
                 _check_nan(node, out, graph)
             if extras is not None and extras.hooks:
-                out = after_node(extras, out, g, graph)
+                out = after_node(extras, out[: len(node._targets)], g, graph)
             if not retain:
                 node.release()
         del g

@@ -136,11 +136,7 @@ class FunctionCtx(Node):
                 out.append(None)
                 continue
             if not isinstance(x, Tensor):
-                raise RuntimeError(
-                    f"function {self.name()} returned an incorrect value at position {i}: expected "
-                    "Variable or None (got "
-                    f"{type(x).__name__})"
-                )
+                raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
             if x._array.shape != like.shape:
                 x = self._fitted(x, like, i)
             out.append(x if graph else x._array)
@@ -202,11 +198,12 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **keywords: Any) -> Any:
         """Compute, and record as one node."""
+        from srcgrad.runtime.tensor_inplace import bump
+
         ctx = object.__new__(_context_class(cls))
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         recorded = state.recording and any(ctx.needs_input_grad)
         targets = tuple(target_of(a) for a in args if isinstance(a, Tensor))
-        before = {id(a): version_of(a) for a in args if isinstance(a, Tensor) and not a.is_inference()}
         with no_grad():
             if cls.setup_context is not Function.setup_context:
                 output = cls.forward(*args, **keywords)
@@ -226,10 +223,7 @@ class Function:
                 raise RuntimeError(
                     "a leaf Variable that requires grad is being used in an in-place operation."
                 )
-            if version_of(t) == before.get(id(t)):
-                from srcgrad.runtime.tensor_inplace import bump
-
-                bump(t)
+            bump(t)
         if not recorded:
             ctx._saved = ()
             return output
@@ -261,7 +255,7 @@ def _adopted(ctx: FunctionCtx, output: Any, number: int, args: tuple[Any, ...]) 
             if output._more is not None:
                 output._more.generation += 1
         return output
-    made = f"function:{ctx.name()}"
+    made = f"function:{ctx._owner.__name__}"
     if any(output is a for a in args):
         from srcgrad.runtime.tensor_views import alias, attach
 

@@ -27,7 +27,11 @@ _FIRST = {
     np.shape, np.ndim, np.size, np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.iscomplexobj,
     np.isrealobj, np.result_type, len, isinstance, type, support.count,
 }  # fmt: skip
-_SECOND = {support.unbroadcast, support.expand, support.scatter, support.split_like}
+_SECOND = {
+    support.unbroadcast, support.expand, support.scatter, support.split_like, support.put_along, support.carried,
+    support.diagonal_scatter, support.unrepeat, support.untile, support.window_scatter, support.unpad,
+    support.unstack,
+}  # fmt: skip
 """Functions that read only the shape and dtype of their first, or second, argument."""
 
 
@@ -46,6 +50,8 @@ class Recipe:
     """Whether it reads the result."""
     keeps: tuple[bool, ...] = field(default=())
     """For each parameter in order: whether its value is read."""
+    outline: bool = False
+    """Whether it reads only shape and dtype of the result."""
 
 
 @functools.cache
@@ -69,6 +75,7 @@ def recipe(rule: Rule, needs: tuple[bool, ...]) -> Recipe:
         _constants(tree) if rule.elementwise else None,
         names[lead - 1] in values,
         tuple(n in values for n in names[lead:]),
+        names[lead - 1] in shapes - values,
     )
 
 

@@ -123,7 +123,9 @@ class RuleUser(Node):
             return self._as_result(value) if graph else value._array
         if out is None:
             return None
-        if self.counter is not None and self.counter[0] != self.version:
+        if self.counter is None:
+            return out
+        if self.counter[0] != self.version:
             raise modified(out, self, self.counter[0], self.version)
         return self._as_result(out) if graph else out
 
@@ -268,7 +270,8 @@ class Binary(Elementwise):
         made = self.recipe
         if graph or self.like is not None or self.dtype is not None or made is FREED or self.out is not None:
             return Elementwise.apply(self, g, graph)
-        first, second = self._targets
+        targets = self._targets
+        first, second = targets if len(targets) == 2 else (targets[0], None)
         constants = made.constants
         if constants is not None:
             p, q = constants
@@ -295,6 +298,13 @@ class Binary(Elementwise):
         if second is None:
             return (g * p if type(p) is not int else times(g, p)), None
         return (g * p if type(p) is not int else times(g, p)), (g * q if type(q) is not int else times(g, q))
+
+
+class WithNumber(Binary):
+    """A tensor and a number that has no place in the graph."""
+
+    __slots__ = ()
+    single = True
 
 
 class Powered(Binary):
@@ -339,7 +349,9 @@ def reversed_node(name: str, function: Any) -> type[Elementwise]:
         )
         return made
 
-    members = {"__slots__": (), "function": function, "recipes": {}, "recipe_for": classmethod(recipe_for)}
+    members = {
+        "__slots__": (), "function": function, "recipes": {}, "recipe_for": classmethod(recipe_for), "single": True,
+    }  # fmt: skip
     return type(name, (Binary,), members)
 
 
@@ -440,8 +452,7 @@ class RuleNode(RuleUser):
     saves: bool
     keywords: dict[str, Any]
     layout: tuple[tuple[int, int | None], ...]
-    """For each `wrt` parameter: its position among the arguments, and how many tensors it is a list of (or
-    None)."""
+    """For each differentiable argument: its place in `wrt`, and how many tensors it is a list of (or None)."""
     complex: bool
     outputs: int
     shown: dict[str, Any] | None
@@ -453,7 +464,7 @@ class RuleNode(RuleUser):
         return self.outputs
 
     def holds(self) -> bool:
-        return self.saves or self.out is not None
+        return self.saves or (self.out is not None and self.counter is not None)
 
     def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
         made = self.recipe
@@ -477,10 +488,11 @@ class RuleNode(RuleUser):
         if self.outputs > 1:
             g = self._all_cotangents(g)
         got = made.function(g, y, *args, **self.keywords)
-        if len(self.layout) == 1:
+        if len(self.rule.wrt) == 1:  # type: ignore[union-attr]
             got = (got,)
         out: list[Any] = []
-        for (_, count), cotangent in zip(self.layout, got, strict=True):
+        for which, count in self.layout:
+            cotangent = got[which]
             if count is None:
                 out.append(cotangent)
             else:
@@ -555,18 +567,21 @@ def record_rule(
     out_dtype = first._array.dtype
     is_complex = out_dtype.kind == "c"
     adjust = False
-    for position in positions:
-        value = args[position] if position < len(args) else None
+    for which, position in enumerate(positions):
+        if position >= len(args) or isinstance(args[position], int | float | complex | np.generic | str):
+            needs.append(False)
+            continue
+        value = args[position]
         if type(value) in (list, tuple):
             ts = [target_of(x) if isinstance(x, Tensor) else None for x in value]
             targets += ts
-            layout.append((position, len(ts)))
+            layout.append((which, len(ts)))
             needs.append(any(t is not None for t in ts))
             members = value
         else:
             t = target_of(value) if isinstance(value, Tensor) else None
             targets.append(t)
-            layout.append((position, None))
+            layout.append((which, None))
             needs.append(t is not None)
             members = (value,)
         for x in members:
@@ -578,8 +593,8 @@ def record_rule(
                     adjust = True
                     like[-1] = stand_in(x._array)
     made = recipe(rule, tuple(needs))
-    if kind.keep == "both":
-        made = _keeping_both(rule, tuple(needs))
+    if kind.keep is not None:
+        made = _keeping(rule, tuple(needs), kind.keep == "both")
     node = _new(kind)
     node._targets, node._number, node._extras = tuple(targets), next(numbers), None
     node.recipe, node.keywords, node.layout, node.complex = made, keywords, tuple(layout), is_complex
@@ -620,7 +635,7 @@ def record_rule(
             if t._array.dtype.kind in "fc":
                 t._history = Port(node, number)
         node.shown = {**(shown or {}), "like": [stand_in(t._array) for t in results]}
-        node.out = tuple(t._array for t in results) if made.result else None
+        node.out = tuple(t._array for t in results) if made.result or made.outline else None
         node.counter, node.version = None, 0
     else:
         node.outputs = 1
@@ -628,8 +643,8 @@ def record_rule(
         if made.result:
             node.save_result(results)
         else:
-            node.out = node.counter = None
-            node.version = 0
+            node.out = stand_in(results._array) if made.outline else None
+            node.counter, node.version = None, 0
     if modes.watched:
         announce(node)
 
@@ -639,10 +654,11 @@ def _has_array(x: Any) -> bool:
 
 
 @functools.cache
-def _keeping_both(rule: Rule, needs: tuple[bool, ...]) -> Recipe:
-    """PyTorch saves input and result of this operation, whatever the rule reads."""
+def _keeping(rule: Rule, needs: tuple[bool, ...], result: bool) -> Recipe:
+    """PyTorch saves the input (and the result) of this operation, whatever the rule reads."""
     made = recipe(rule, needs)
-    return dataclasses.replace(made, values=made.values | {rule.parameters[0].name}, result=True)
+    values = made.values | {rule.parameters[0].name}
+    return dataclasses.replace(made, values=values, result=made.result or result)
 
 
 def _positions(rule: Rule) -> tuple[tuple[int, ...], int | None]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime.autograd.record import call, rule_node
-from srcgrad.runtime.rules import neural_loss
+from srcgrad.runtime.rules import neural_conv, neural_loss
 from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_create import default_generator
 from srcgrad.runtime.tensor_inplace import store
@@ -23,7 +23,7 @@ BATCH_NORM = rule_node("NativeBatchNormBackward0", neural_loss.normalize)
 GROUP_NORM = rule_node("NativeGroupNormBackward0", neural_loss.normalize)
 RMS_NORM = rule_node("FusedRmsNormBackward0", neural_loss.rms_normalize)
 EMBEDDING = rule_node("EmbeddingBackward0", neural_loss.embedding)
-PAD = rule_node("ConstantPadNdBackward0", np.pad)
+PAD = rule_node("ConstantPadNdBackward0", neural_conv.pad_constant)
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -229,7 +229,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         width = [(max(0, b), max(0, e)) for b, e in width]
     names = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
     if mode == "constant":
-        return call(PAD, (input, tuple(width)), {"constant_values": value or 0.0} if value else {})  # type: ignore[no-any-return]
+        return call(PAD, (input, tuple(width), value or 0.0))  # type: ignore[no-any-return]
     return call(rule_node("PadBackward0", np.pad), (input, tuple(width), names[mode]))  # type: ignore[no-any-return]
 
 

@@ -12,6 +12,7 @@ from srcgrad.runtime.autograd.record import call, rule_node
 from srcgrad.runtime.nn.functional_activation import logsigmoid
 from srcgrad.runtime.nn.functional_layers import pairwise_distance
 from srcgrad.runtime.rules import neural_loss
+from srcgrad.runtime.tensor import type_name
 from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_math import where
 from srcgrad.runtime.tensor_reduce import log_softmax
@@ -132,6 +133,8 @@ def nll_loss(
     _check(reduction)
     i = target._array
     x = input
+    if i.dtype.name in ("int32", "int16", "int8"):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_name(i.dtype)}")
     if i.dtype.kind not in "iu":
         raise RuntimeError(
             f"expected scalar type Long but found {target.type().rpartition('.')[2].removesuffix('Tensor')}"
@@ -221,6 +224,8 @@ def binary_cross_entropy(
     a = input._array
     if bool(np.any((a < 0) | (a > 1))):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    if bool(np.any((target._array < 0) | (target._array > 1))):
+        raise RuntimeError("all elements of target should be between 0 and 1")
     from srcgrad.runtime import arrays
 
     with arrays.quiet():

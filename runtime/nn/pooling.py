@@ -82,6 +82,14 @@ class _AvgPool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
+class _AvgPoolOfSequences(_AvgPool):
+    def extra_repr(self) -> str:
+        k, s, p = (
+            (v,) if isinstance(v, int) else tuple(v) for v in (self.kernel_size, self.stride, self.padding)
+        )
+        return f"kernel_size={k}, stride={s}, padding={p}"
+
+
 class _Adaptive(Module):
     function: Any = None
 
@@ -105,7 +113,7 @@ def _made(name: str, base: type, function: Any) -> Any:
 MaxPool1d = _made("MaxPool1d", _MaxPool, F.max_pool1d)
 MaxPool2d = _made("MaxPool2d", _MaxPool, F.max_pool2d)
 MaxPool3d = _made("MaxPool3d", _MaxPool, F.max_pool3d)
-AvgPool1d = _made("AvgPool1d", _AvgPool, F.avg_pool1d)
+AvgPool1d = _made("AvgPool1d", _AvgPoolOfSequences, F.avg_pool1d)
 AvgPool2d = _made("AvgPool2d", _AvgPool, F.avg_pool2d)
 AvgPool3d = _made("AvgPool3d", _AvgPool, F.avg_pool3d)
 AdaptiveAvgPool1d = _made("AdaptiveAvgPool1d", _Adaptive, F.adaptive_avg_pool1d)

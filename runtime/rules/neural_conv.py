@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from srcgrad.runtime.rules.inputs import generic
 from srcgrad.runtime.rules.table import forward, reverse
 from srcgrad.runtime.support import _observable as observable
-from srcgrad.runtime.support import put_along
+from srcgrad.runtime.support import put_along, unpad
 
 X = generic(2, 2, 5)
 W = generic(3, 2, 2, seed=1)
@@ -295,3 +295,18 @@ def pick_rule(g, y, x, flat):
     rows = np.reshape(x, (*x.shape[:2], -1))
     indices = flat.reshape(*flat.shape[:2], -1)
     return np.reshape(put_along(np.reshape(g, indices.shape), rows, indices, -1), x.shape)
+
+
+def pad_constant(x, width, value=0.0):
+    """`x` with a border of one value."""
+    return np.pad(x, width, constant_values=value)
+
+
+@reverse(pad_constant, at=[(X, ((0, 0), (1, 0), (2, 1))), (X, ((0, 1), (0, 0), (0, 0)), 2.0)])
+def pad_constant_rule(g, y, x, width, value=0.0):
+    return unpad(g, x, width)
+
+
+@forward(pad_constant)
+def pad_constant_forward(x_dot, y, x, width, value=0.0):
+    return np.pad(x_dot, width)
