@@ -853,6 +853,10 @@ def einsum_labels(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str
     >>> einsum_labels("...ij,jk", [3, 2])
     (['aij', 'jk'], 'aik')
     """
+    if not isinstance(subscripts, str):
+        raise NotImplementedError(
+            "the derivative of np.einsum with lists of indices: give the indices as a string"
+        )
     subscripts = subscripts.replace(" ", "")
     left, arrow, output = subscripts.partition("->")
     inputs = left.split(",")

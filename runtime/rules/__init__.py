@@ -1,6 +1,7 @@
 """The derivative rules, one file for each chapter of NumPy's manual. Importing this package fills the table.
 
-Rules for SciPy are filed once SciPy has been imported.
+The rules for SciPy, and for the parts of NumPy that NumPy itself imports on first use, are filed once these
+are imported.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from srcgrad.runtime.rules import (
     cumulative,
     decompositions,
     elementwise,
-    fft,
     indexing,
     interpolation,
     joining,
@@ -20,7 +20,6 @@ from srcgrad.runtime.rules import (
     operators,
     polynomials,
     products,
-    random,
     reductions,
     shapes,
     statistics,
@@ -29,12 +28,16 @@ from srcgrad.runtime.rules import (
 )
 from srcgrad.runtime.rules.table import load_with
 
-SCIPY = {
+LATER = {
+    "numpy.fft": "fft",
+    "numpy.polynomial": "series",
+    "numpy.random": "random",
+    "scipy.linalg": "scipy_linalg",
     "scipy.special": "scipy_special",
 }
-"""SciPy's modules and the files of their rules, which are imported once the module has been."""
+"""Modules that may never be imported, and the files of their rules, which are read once they are."""
 
-for _module, _file in SCIPY.items():
+for _module, _file in LATER.items():
     load_with(_module, f"srcgrad.runtime.rules.{_file}")
 
 __all__ = [
@@ -42,7 +45,6 @@ __all__ = [
     "cumulative",
     "decompositions",
     "elementwise",
-    "fft",
     "indexing",
     "interpolation",
     "joining",
@@ -52,7 +54,6 @@ __all__ = [
     "operators",
     "polynomials",
     "products",
-    "random",
     "reductions",
     "shapes",
     "statistics",

@@ -342,8 +342,10 @@ def lstsq_forward(a_dot, b_dot, y, a, b, rcond=None):
     u, _, vh = np.linalg.svd(a, full_matrices=False)
     s_dot = np.real(np.sum(np.conj(u) * (a_dot @ adjoint(vh)), axis=0))
     column = b_dot if b.ndim > 1 else b_dot[:, None]
-    of_a = -2 * np.real(np.sum(np.conj(r) * (a_dot @ x), axis=0)) if np.size(y[1]) else y[1]
-    of_b = 2 * np.real(np.sum(np.conj(r) * column, axis=0)) if np.size(y[1]) else y[1]
+    of_a = of_b = y[1]
+    if np.size(y[1]):
+        of_a = np.reshape(-2 * np.real(np.sum(np.conj(r) * (a_dot @ x), axis=0)), np.shape(y[1]))
+        of_b = np.reshape(2 * np.real(np.sum(np.conj(r) * column, axis=0)), np.shape(y[1]))
     return (np.reshape(from_a, y[0].shape), of_a, 0, s_dot), (
         np.reshape(p @ column, y[0].shape),
         of_b,

@@ -275,7 +275,7 @@ def dawsn(y, x):
     return 1 - 2 * x * y
 
 
-@elementwise(special.wofz, at=[0.7, X, X + 0.5j])
+@elementwise(special.wofz, shape=None, at=[0.7, X, X + 0.5j])
 def wofz(y, z):
     return -2 * z * y + 2j / ROOT_PI
 
@@ -618,17 +618,17 @@ def kve(y, v, z):
     return difference(special.kve, (v, z), 0), y - (special.kve(v - 1, z) + special.kve(v + 1, z)) / 2
 
 
-@elementwise(special.hankel1, at=ORDERS)
+@elementwise(special.hankel1, shape=None, at=ORDERS)
 def hankel1(y, v, z):
     return difference(special.hankel1, (v, z), 0), (special.hankel1(v - 1, z) - special.hankel1(v + 1, z)) / 2
 
 
-@elementwise(special.hankel2, at=ORDERS)
+@elementwise(special.hankel2, shape=None, at=ORDERS)
 def hankel2(y, v, z):
     return difference(special.hankel2, (v, z), 0), (special.hankel2(v - 1, z) - special.hankel2(v + 1, z)) / 2
 
 
-@elementwise(special.hankel1e, at=ORDERS)
+@elementwise(special.hankel1e, shape=None, at=ORDERS)
 def hankel1e(y, v, z):
     return (
         difference(special.hankel1e, (v, z), 0),
@@ -636,7 +636,7 @@ def hankel1e(y, v, z):
     )
 
 
-@elementwise(special.hankel2e, at=ORDERS)
+@elementwise(special.hankel2e, shape=None, at=ORDERS)
 def hankel2e(y, v, z):
     return (
         difference(special.hankel2e, (v, z), 0),
@@ -778,7 +778,7 @@ def spence_slope(z):
     return np.where(near, -special.hyp2f1(1, 1, 2, 1 - np.where(near, z, 1)), np.log(away) / (1 - away))[()]
 
 
-@elementwise(special.lambertw, at=[0.7, P, X + 1j, 0.0])
+@elementwise(special.lambertw, shape=None, at=[0.7, P, X + 1j, 0.0])
 def lambertw(w, z, k=0, tol=1e-8):
     return np.exp(-w) / (1 + w), None, None
 
@@ -1204,7 +1204,7 @@ if hasattr(special, "legendre_p"):
     def legendre_p(y, n, z):
         return None, (n + 1) / 2 * special.eval_jacobi(n - 1, 1, 1, z)
 
-    @elementwise(special.sph_harm_y, at=[(3, 1, 0.7, 0.4), (2, 2, P, U), (2, 0, 0.7, 0.3)])
+    @elementwise(special.sph_harm_y, shape=None, at=[(3, 1, 0.7, 0.4), (2, 2, P, U), (2, 0, 0.7, 0.3)])
     def sph_harm_y(y, n, m, theta, phi):
         return None, None, special.sph_harm_y(n, m, theta, phi, diff_n=1)[1][..., 0], 1j * m * y
 

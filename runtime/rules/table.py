@@ -117,7 +117,7 @@ class Rule:
 
 
 _TABLE: dict[Any, Rule] = {}
-_LAZY: dict[str, list[str]] = {"scipy": []}
+_LAZY: dict[str, list[str]] = {}
 """Rule files that are imported only once the library they describe is: library -> module names."""
 
 
@@ -180,9 +180,16 @@ def _file(rule: Rule, functions: Iterable[Function]) -> None:
 
 
 def elementwise(
-    *functions: Function, at: Sequence[Any], alias: Alias = "fresh", real: bool = False
+    *functions: Function,
+    at: Sequence[Any],
+    alias: Alias = "fresh",
+    shape: str | None = "broadcast",
+    real: bool = False,
 ) -> Callable[[Function], Function]:
-    """Decorator: file the partial derivatives of elementwise `functions` (see the module's text)."""
+    """Decorator: file the partial derivatives of elementwise `functions` (see the module's text).
+
+    A function that may be complex for real arguments says `shape=None`, so that nobody takes it for real.
+    """
 
     def file(rule: Function) -> Function:
         parameters = tuple(inspect.signature(rule).parameters.values())[1:]
@@ -194,10 +201,10 @@ def elementwise(
             wrt,
             partials=rule,
             alias=alias,
-            shape="broadcast",
+            shape=shape,
             at=_cases(at),
+            real=real,
         )
-        made.real = real
         _file(made, functions)
         return rule
 
@@ -217,6 +224,9 @@ def reverse(
     def file(rule: Function) -> Function:
         parameters = tuple(inspect.signature(rule).parameters.values())[2:]
         names = (parameters[0].name,) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
+        unknown = set(names) - {p.name for p in parameters}
+        if unknown:
+            raise ValueError(f"the rule {rule.__name__} has no parameter {', '.join(sorted(unknown))}")
         made = Rule(
             rule.__name__,
             _distinct(functions),
