@@ -164,7 +164,14 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         n = self._array.shape[0]
         if not -n <= index < n:
             raise IndexError(f"index {index} is out of bounds for dimension 0 with size {n}")
-        return select(self, 0, index)
+        a = own_memory(self)
+        key = (index % n, ...)
+        return view_of(self, a[key], SELECT, (key,), select, (0, index))
+    if type(index) is slice and index.step is None and self._array.ndim:
+        start, stop = index.start, index.stop
+        if (start is None or type(start) is int) and (stop is None or type(stop) is int):
+            key = (index, ...)
+            return view_of(self, own_memory(self)[key], SLICE, (key,), viewed, ((index,),))
     parts, basic = _plain(index)
     _check(parts, self._array.shape)
     if basic:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime.autograd.record import call, record_rule, rule_node, tracked
+from srcgrad.runtime.autograd.record import call, record_plain, record_rule, rule_node, tracked
 from srcgrad.runtime.rules import neural_affine
 from srcgrad.runtime.tensor import FUNCTIONS, public, type_name
 from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_reduce import norm
+from srcgrad.runtime.tensor_types import F32, F64
 
 MM = rule_node("MmBackward0", np.matmul)
 MV = rule_node("MvBackward0", np.matmul)
@@ -85,7 +86,10 @@ def matmul_(self: Tensor, other: Any) -> Any:
         or self._more is not None
         or other._more is not None
     ) and tracked((self, other)):
-        record_rule(kind, result, (self, other), {})
+        if kind is MM and (a.dtype is F32 or a.dtype is F64):
+            record_plain(kind, result, (self, other))
+        else:
+            record_rule(kind, result, (self, other), {})
     return result
 
 

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import arrays, tensor_inplace
+from srcgrad.runtime.autograd.graph import LEAF, numbers
+from srcgrad.runtime.autograd.modes import inferring, paused, state, watched
 from srcgrad.runtime.autograd.record import (
     Elementwise,
     Node,
     Powered,
     WithNumber,
+    announce,
     call,
     elementwise,
     elementwise_node,
@@ -41,7 +44,9 @@ from srcgrad.runtime.tensor import (
 from srcgrad.runtime.tensor import _operator as fast_operator
 from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_inplace import Zero
-from srcgrad.runtime.tensor_types import default_dtype, number_kind
+from srcgrad.runtime.tensor_types import F32, F64, default_dtype, number_kind
+
+_new = object.__new__
 
 # --- functions of one argument ------------------------------------------------------------------------------
 
@@ -59,17 +64,50 @@ def _unary(
     kind = elementwise_node(node + "Backward0", function, 1, keep)
     first, *rest = names.split()
 
+    recipes = kind.recipes
+
     def compute(input: Tensor, *, out: Any = None) -> Tensor:
         a = input._array
-        if floating and a.dtype.kind not in "fc":
+        fast = a.dtype is F32 or a.dtype is F64
+        if floating and not fast and a.dtype.kind not in "fc":
             a = a.astype(default_dtype().numpy)
         token = arrays.hush()
         try:
             value = function(a)
         finally:
             arrays.unhush(token)
-        result = elementwise(kind, (input,), (a,), value, None)
-        return result if out is None else result_or_error(result, first, input, None, out)
+        if not fast or out is not None or inferring:
+            result = elementwise(kind, (input,), (a,), value, None)
+            return result if out is None else result_or_error(result, first, input, None, out)
+        result = _new(Tensor)
+        result._array = value
+        result._history = result._counter = result._grad = result._more = None
+        history = input._history
+        if input._more is not None:
+            history = input._fresh_history()
+        if history is None or (paused and not state.recording):
+            return result
+        made = recipes.get(1) or kind.recipe_for(1, 1)
+        node: Any = _new(kind)
+        node._targets = (input if history is LEAF else history,)
+        node._number = next(numbers)
+        node._extras = node.dtype = node.like = node.versions = None
+        node.recipe = made
+        if made.keeps[0]:
+            node.saved = (input,)
+            if input._counter is not None:
+                node.versions = (input._counter[0],)
+        else:
+            node.saved = (None,)
+        result._history = node
+        if made.result:
+            result._counter = counter = [0]
+            node.out, node.counter, node.version = value, counter, 0
+        else:
+            node.out = node.counter = None
+        if watched:
+            announce(node)
+        return result
 
     compute.__name__ = compute.__qualname__ = first
     compute.__doc__ = (function.__doc__ or first).strip().splitlines()[0]

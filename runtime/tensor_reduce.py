@@ -10,14 +10,22 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import arrays
-from srcgrad.runtime.autograd.record import call, raw_of, record_rule, rule_node, tracked
+from srcgrad.runtime.autograd.record import (
+    NOTHING,
+    call,
+    raw_of,
+    record_plain,
+    record_rule,
+    rule_node,
+    tracked,
+)
 from srcgrad.runtime.rules import neural
 from srcgrad.runtime.tensor import FUNCTIONS, public, type_name
 from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_create import convert
 from srcgrad.runtime.tensor_inplace import method as in_place_method
-from srcgrad.runtime.tensor_types import as_dtype, default_dtype
-from srcgrad.runtime.tensor_views import dimension
+from srcgrad.runtime.tensor_types import F32, F64, as_dtype, default_dtype
+from srcgrad.runtime.tensor_views import called, dimension
 
 SUM = {d: rule_node(f"SumBackward{d}", np.sum) for d in (0, 1)}
 MEAN = {d: rule_node(f"MeanBackward{d}", np.mean) for d in (0, 1)}
@@ -76,15 +84,20 @@ def _reduced(
     axis = axes_of(dim, a.ndim) if dim is not None else None
     if a.ndim == 0:
         axis = None
+    keywords: dict[str, Any]
     if axis is None and not keepdim:
         out = compute(a)
-        keywords: dict[str, Any] = {}
+        keywords = NOTHING
     else:
         keywords = {"axis": axis, "keepdims": keepdim}
         out = compute(a, axis=axis, keepdims=keepdim)
     result = wrap(out)
     if (input._history is not None or input._more is not None) and tracked((input,)):
-        record_rule(kinds[0 if dim is None else 1], result, (input,), keywords, _shown(dim, axis, keepdim))
+        kind = kinds[0 if dim is None else 1]
+        if a.dtype is out.dtype and (a.dtype is F32 or a.dtype is F64):
+            record_plain(kind, result, (input,), (), keywords, _shown(dim, axis, keepdim))
+        else:
+            record_rule(kind, result, (input,), keywords, _shown(dim, axis, keepdim))
     return result
 
 
@@ -237,7 +250,7 @@ def _extremum(name: str, compute: Callable[..., Any], where: Callable[..., Any])
                     f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
                     "reduction dim with the 'dim' argument."
                 )
-            return call(EXTREMUM[name, False], (input,), out=compute(a))
+            return called(EXTREMUM[name, False], input, compute(a))
         if a.ndim == 0:
             return PAIRS[name](input.clone() if input.requires_grad else wrap(a), wrap(np.int64(0)))
         d = dimension(dim, a.ndim)
@@ -456,7 +469,8 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
             f"\"softmax_lastdim_kernel_impl\" not implemented for '{type_name(x._array.dtype)}'"
         )
     with arrays.quiet():
-        return call(SOFTMAX, (x, dimension(dim, x._array.ndim)))  # type: ignore[no-any-return]
+        d = dimension(dim, x._array.ndim)
+        return called(SOFTMAX, x, neural.softmax(x._array, d), (d,))  # type: ignore[no-any-return]
 
 
 @public("log_softmax")
@@ -467,7 +481,8 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
             f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{type_name(x._array.dtype)}'"
         )
     with arrays.quiet():
-        return call(LOG_SOFTMAX, (x, dimension(dim, x._array.ndim)))  # type: ignore[no-any-return]
+        d = dimension(dim, x._array.ndim)
+        return called(LOG_SOFTMAX, x, neural.log_softmax(x._array, d), (d,))  # type: ignore[no-any-return]
 
 
 # --- cumulative ---------------------------------------------------------------------------------------------

@@ -11,10 +11,19 @@ import numpy as np
 
 from srcgrad.runtime import arrays
 from srcgrad.runtime.autograd.modes import paused, state
-from srcgrad.runtime.autograd.record import RuleNode, call, record_rule, rule_node, tracked
+from srcgrad.runtime.autograd.record import (
+    NOTHING,
+    RuleNode,
+    call,
+    record_plain,
+    record_rule,
+    rule_node,
+    tracked,
+)
 from srcgrad.runtime.tensor import FUNCTIONS, public
 from srcgrad.runtime.tensor_base import More, Tensor, own_memory, wrap
 from srcgrad.runtime.tensor_create import shape_argument
+from srcgrad.runtime.tensor_types import F32, F64
 
 VIEW = rule_node("ViewBackward0", np.reshape)
 UNSAFE_VIEW = rule_node("UnsafeViewBackward0", np.reshape)
@@ -48,6 +57,8 @@ IMAG = rule_node("ImagBackward0", np.imag)
 
 def dimension(dim: int, ndim: int) -> int:
     """`dim` counted from the front; PyTorch's IndexError if there is no such dimension."""
+    if type(dim) is int and 0 <= dim < ndim:
+        return dim
     if isinstance(dim, Tensor):
         dim = int(dim)
     low = max(ndim, 1)
@@ -85,6 +96,20 @@ def attach(
     return view
 
 
+def called(
+    kind: type[RuleNode], input: Tensor, out: Any, rest: tuple[Any, ...] = (), keywords: Any = NOTHING
+) -> Tensor:
+    """The result `out` of an operation on one Tensor, recorded."""
+    result = wrap(out)
+    if (input._history is not None or input._more is not None) and tracked((input,)):
+        dtype = input._array.dtype
+        if dtype is out.dtype and (dtype is F32 or dtype is F64):
+            record_plain(kind, result, (input,), rest, keywords)
+        elif out.dtype.kind in "fc":
+            record_rule(kind, result, (input, *rest), keywords)
+    return result
+
+
 def view_of(
     source: Tensor,
     array: Any,
@@ -99,7 +124,10 @@ def view_of(
     result = wrap(array)
     if source._history is not None or source._more is not None:
         if tracked((source,)):
-            record_rule(kind, result, (source, *args), {}, shown)
+            if array.dtype is F32 or array.dtype is F64:
+                record_plain(kind, result, (source,), args, NOTHING, shown)
+            else:
+                record_rule(kind, result, (source, *args), {}, shown)
     return attach(result, source, function, function_args)
 
 
@@ -154,14 +182,16 @@ def view(self: Tensor, *shape: Any) -> Tensor:
 @public("reshape")
 def reshape(input: Tensor, *shape: Any, order: str = "C") -> Tensor:
     """Another shape: a view where possible, else a copy."""
-    new = resolved(shape_argument(shape), input._array.size)
     a = own_memory(input)
-    if type(a) is np.ndarray:
-        array = a.reshape(new)
-        if array.size and not np.may_share_memory(array, a):
-            return call(UNSAFE_VIEW, (call(CLONE, (input,)), new))  # type: ignore[no-any-return]
-    else:
-        array = a.reshape(new)
+    new = resolved(shape_argument(shape), a.size)
+    array = a.reshape(new)
+    if (
+        type(a) is np.ndarray
+        and not a.flags.c_contiguous
+        and array.size
+        and not np.may_share_memory(array, a)
+    ):
+        return call(UNSAFE_VIEW, (call(CLONE, (input,)), new))  # type: ignore[no-any-return]
     return view_of(input, array, VIEW, (new,), reshape, (new,))
 
 
@@ -515,7 +545,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 @public("clone")
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, through which gradients flow."""
-    return call(CLONE, (input,), out=input._array.copy())  # type: ignore[no-any-return]
+    return called(CLONE, input, input._array.copy())
 
 
 @public("contiguous", function=False)

@@ -333,8 +333,13 @@ def accumulate(leaf: Tensor, g: Any, graph: bool) -> None:
         return
     if grad is None:
         if type(g) is np.ndarray:
+            base = g.base
             # 3: the variable of the caller, the parameter `g`, and the argument of getrefcount
-            if g.base is not None or sys.getrefcount(g) > 3 or not g.flags.writeable:
+            if sys.getrefcount(g) > 3 or not g.flags.writeable:
+                g = g.copy()
+            elif base is not None and (
+                type(base) is not np.ndarray or sys.getrefcount(base) > 3 or g.size != base.size
+            ):
                 g = g.copy()
         elif not isinstance(g, np.generic):
             g = g.copy()

@@ -36,6 +36,8 @@ class saved_tensors_hooks:
 
 def _repack(node: Any, pack: Any, unpack: Any) -> None:
     if isinstance(node, RuleUser) and node.recipe is not FREED:
+        if hasattr(node, "plain"):
+            node.plain = False
         node.saved = tuple(
             Packed(pack(s), unpack)
             if isinstance(s, Tensor)

@@ -448,8 +448,11 @@ def elementwise(
 class RuleNode(RuleUser):
     """An operation whose rule gives the cotangents of its inputs from that of its result."""
 
-    __slots__ = ("keywords", "layout", "complex", "outputs", "shown", "saves")
+    __slots__ = ("keywords", "layout", "complex", "outputs", "shown", "saves", "plain")
     saves: bool
+    plain: bool
+    """Made by `record_plain`: nothing to convert, broadcast, conjugate or collect."""
+    plans: ClassVar[dict[int, Any]]
     keywords: dict[str, Any]
     layout: tuple[tuple[int, int | None], ...]
     """For each differentiable argument: its place in `wrt`, and how many tensors it is a list of (or None)."""
@@ -470,6 +473,8 @@ class RuleNode(RuleUser):
         made = self.recipe
         if made is FREED:
             raise freed()
+        if self.plain and not graph:
+            return self._apply_plain(g, made)
         y = self.result(graph)
         versions = self.versions
         args = []
@@ -506,6 +511,28 @@ class RuleNode(RuleUser):
             ]
         return tuple(x if t is not None else None for x, t in zip(out, self._targets, strict=True))
 
+    def _apply_plain(self, g: Any, made: Recipe) -> tuple[Any, ...]:
+        y = self.out
+        if y is not None and self.counter is not None and self.counter[0] != self.version:
+            y = self.result(False)
+        saved = self.saved
+        x = saved[0]
+        if isinstance(x, Tensor):
+            if x._counter is not None:
+                check_version(x, 0 if self.versions is None else self.versions[0])
+            x = x._array
+        if len(self._targets) == 1:
+            return (made.function(g, y, x, *saved[1:], **self.keywords),)
+        args = [x]
+        for i in range(1, len(saved)):
+            x = saved[i]
+            if isinstance(x, Tensor):
+                if x._counter is not None:
+                    check_version(x, 0 if self.versions is None else self.versions[i])
+                x = x._array
+            args.append(x)
+        return made.function(g, y, *args, **self.keywords)  # type: ignore[no-any-return]
+
     def _all_cotangents(self, g: list[Any]) -> tuple[Any, ...]:
         like = self.shown["like"] if self.shown else []
         return tuple(np.zeros_like(like[i]) if x is None else x for i, x in enumerate(g))
@@ -519,7 +546,7 @@ class RuleNode(RuleUser):
 @functools.cache
 def rule_node(name: str, function: Any, keep: str | None = None) -> type[RuleNode]:
     """The node class `name` of a `function` that has a reverse rule."""
-    return type(name, (RuleNode,), {"__slots__": (), "function": function, "keep": keep})
+    return type(name, (RuleNode,), {"__slots__": (), "function": function, "keep": keep, "plans": {}})
 
 
 def tracked(inputs: Sequence[Any]) -> bool:
@@ -599,7 +626,7 @@ def record_rule(
     node._targets, node._number, node._extras = tuple(targets), next(numbers), None
     node.recipe, node.keywords, node.layout, node.complex = made, keywords, tuple(layout), is_complex
     node.like = tuple(like) if adjust else None
-    node.shown = shown
+    node.shown, node.plain = shown, False
     names = [p.name for p in rule.parameters]
     saved: list[Any] = []
     versions: list[Any] = []
@@ -645,6 +672,78 @@ def record_rule(
         else:
             node.out = stand_in(results._array) if made.outline else None
             node.counter, node.version = None, 0
+    if modes.watched:
+        announce(node)
+
+
+NOTHING: dict[str, Any] = {}
+_LAYOUTS = tuple(tuple((i, None) for i in range(n)) for n in range(4))
+
+
+def _plan(kind: type[RuleNode], mask: int, count: int) -> Any:
+    """What `record_plain` needs to know: the recipe, and for each input whether its value or shape is kept."""
+    rule = kind.find_rule()
+    made = recipe(rule, tuple(bool(mask >> i & 1) for i in range(len(rule.wrt))))
+    if kind.keep is not None:
+        made = _keeping(rule, tuple(bool(mask >> i & 1) for i in range(len(rule.wrt))), kind.keep == "both")
+    names = [p.name for p in rule.parameters]
+    keeps = tuple(2 if n in made.values else 1 if n in made.shapes else 0 for n in names[:count])
+    found = kind.plans[mask] = (made, keeps, 2 in keeps)
+    return found
+
+
+def record_plain(
+    kind: type[RuleNode],
+    result: Tensor,
+    inputs: tuple[Tensor, ...],
+    rest: tuple[Any, ...] = (),
+    keywords: dict[str, Any] = NOTHING,
+    shown: dict[str, Any] | None = None,
+) -> None:
+    """`record_rule` for the common case: the differentiable arguments come first and are Tensors of one real floating
+    dtype, which the result has too; `rest` are the other positional arguments, of which no value may be an array.
+    """
+    mask = 0
+    bit = 1
+    targets = []
+    for x in inputs:
+        history = x._history
+        if x._more is not None:
+            history = x._fresh_history()
+        if history is None:
+            targets.append(None)
+        else:
+            mask |= bit
+            targets.append(x if history is LEAF else history)
+        bit <<= 1
+    made, keeps, saves = kind.plans.get(mask) or _plan(kind, mask, len(inputs))
+    node = _new(kind)
+    node._targets, node._number, node._extras = tuple(targets), next(numbers), None
+    node.recipe, node.keywords, node.layout, node.complex = made, keywords, _LAYOUTS[len(inputs)], False
+    node.like, node.shown, node.plain, node.saves, node.outputs = None, shown, True, saves, 1
+    saved: list[Any] = []
+    versions: Any = None
+    for i, x in enumerate(inputs):
+        keep = keeps[i]
+        if keep == 2:
+            saved.append(x)
+            counter = x._counter
+            if counter is not None and (counter[0] or versions is not None):
+                versions = versions or [0] * (len(inputs) + len(rest))
+                versions[i] = counter[0]
+        elif keep == 1:
+            a = x._array
+            saved.append(a if a.nbytes <= _SMALL else stand_in(a))
+        else:
+            saved.append(None)
+    saved += rest
+    node.saved, node.versions = saved, versions
+    result._history = node
+    if made.result:
+        node.save_result(result)
+    else:
+        node.out = result._array if made.outline else None
+        node.counter = None
     if modes.watched:
         announce(node)
 
@@ -699,5 +798,5 @@ __all__ = [
     "elementwise", "elementwise_node", "raw_of", "record_elementwise", "record_rule", "result_dtype",
     "reversed_node",
     "rule_node",
-    "stand_in", "tracked", "version_of",
+    "record_plain", "stand_in", "tracked", "version_of",
 ]  # fmt: skip

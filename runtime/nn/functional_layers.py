@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime.autograd.record import call, rule_node
-from srcgrad.runtime.rules import neural_conv, neural_loss
+from srcgrad.runtime.autograd.record import call, record_plain, rule_node, tracked
+from srcgrad.runtime.rules import neural_affine, neural_conv, neural_loss
 from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_create import default_generator
 from srcgrad.runtime.tensor_inplace import store
 from srcgrad.runtime.tensor_linalg import ADDMM, einsum, matmul_
 from srcgrad.runtime.tensor_reduce import norm, softmax
-from srcgrad.runtime.tensor_types import finfo
+from srcgrad.runtime.tensor_types import F32, F64, finfo
 from srcgrad.runtime.tensor_views import reshape, t
 
 LAYER_NORM = rule_node("NativeLayerNormBackward0", neural_loss.normalize)
@@ -41,7 +41,13 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1]} and {w.shape[-1]}x{w.shape[0]})"
         )
     if bias is not None and x.ndim == 2:
-        return call(ADDMM, (bias, input, t(weight)))  # type: ignore[no-any-return]
+        w = t(weight)
+        if x.dtype is not F32 and x.dtype is not F64:
+            return call(ADDMM, (bias, input, w))  # type: ignore[no-any-return]
+        result = wrap(neural_affine.addmm(bias._array, x, w._array))
+        if tracked((bias, input, weight)):
+            record_plain(ADDMM, result, (bias, input, w))
+        return result
     out: Tensor = matmul_(input, t(weight))
     return out if bias is None else out + bias
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime.autograd.record import call, rule_node
+from srcgrad.runtime.autograd.record import call, record_plain, rule_node, tracked
 from srcgrad.runtime.nn.functional_activation import logsigmoid
 from srcgrad.runtime.nn.functional_layers import pairwise_distance
 from srcgrad.runtime.rules import neural_loss
@@ -16,6 +16,7 @@ from srcgrad.runtime.tensor import type_name
 from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_math import where
 from srcgrad.runtime.tensor_reduce import log_softmax
+from srcgrad.runtime.tensor_types import F32, F64
 from srcgrad.runtime.tensor_views import broadcast_tensors, unsqueeze
 
 MSE = rule_node("MseLossBackward0", neural_loss.mse)
@@ -81,7 +82,13 @@ def mse_loss(
     _check(reduction)
     if input._array.shape != target._array.shape or input._array.dtype != target._array.dtype:
         input, target = _pair(input, target)
-    return call(MSE, (input, target, reduction))  # type: ignore[no-any-return]
+    a = input._array
+    if a.dtype is not F32 and a.dtype is not F64:
+        return call(MSE, (input, target, reduction))  # type: ignore[no-any-return]
+    result = wrap(neural_loss.mse(a, target._array, reduction))
+    if tracked((input, target)):
+        record_plain(MSE, result, (input, target), (reduction,))
+    return result
 
 
 def l1_loss(
