@@ -1,0 +1,58 @@
+"""Random programs: the derivative is that of finite differences, or refused; a fixed set and a random one."""
+
+from __future__ import annotations
+
+import collections
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from .choices import Choices
+from .oracle import Judge
+from .programs import program, programs
+
+FIXED = range(1, 171)
+RANDOM = 30
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    made = Judge()
+    yield made
+    made.close()
+
+
+def test_fixed_programs(judge: Judge) -> None:
+    verdicts = {number: judge(program(Choices.seeded(number))) for number in FIXED}
+    failed = {n: f"{v.kind}: {v.cause}" for n, v in verdicts.items() if v.kind in ("wrong", "crashed")}
+    assert not failed
+    counts = collections.Counter(v.kind for v in verdicts.values())
+    assert counts["right"] > 0.9 * len(FIXED), counts
+    assert counts["refused"] < 0.02 * len(FIXED), {
+        n: v.cause for n, v in verdicts.items() if v.kind == "refused"
+    }
+
+
+def test_random_programs(judge: Judge) -> None:
+    """New programs in every run; hypothesis makes a failing one small."""
+    number = random.SystemRandom().randrange(10**9)
+    print(f"seed {number}")
+
+    @seed(number)
+    @settings(
+        max_examples=RANDOM,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(programs())
+    def check(text: str) -> None:
+        verdict = judge(text)
+        assert verdict.kind not in ("wrong", "crashed"), (
+            f"seed {number}: {verdict.cause}\n{verdict.detail}\n{text}"
+        )
+
+    check()
