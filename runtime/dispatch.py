@@ -31,16 +31,18 @@ build_constructor: Callable[[type, types.FunctionType], types.FunctionType] | No
 class Plan:
     """How one call is differentiated: its halves, the arguments they take, and where the cotangents belong."""
 
-    def __init__(self, forward: Any, reverse: Any, first: tuple[Any, ...], parameters: tuple[str, ...], kind: str) -> None:
-        self.forward, self.reverse, self.first = forward, reverse, first
-        self.parameters, self.kind = parameters, kind
+    def __init__(
+        self, forward: Any, reverse: Any, first: tuple[Any, ...], parameters: tuple[str, ...], kind: str, target: Any = None
+    ) -> None:
+        self.forward, self.back, self.first = forward, reverse, first
+        self.parameters, self.kind, self.target = parameters, kind, target
 
 
 def forward(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[Any, Any]:
     """The value of `function(*args, **kwargs)`, and what `reverse` needs."""
     keywords = {} if kwargs is None else kwargs
     plan = plan_of(function, args, keywords)
-    if plan.reverse is None:
+    if plan.back is None:
         return plan.forward(*args, **keywords), (plan, None, len(args))
     inputs = inputs_of(function, plan)
     y, saved = plan.forward(*inputs, *args, **keywords)
@@ -53,18 +55,61 @@ def inputs_of(function: Any, plan: Any) -> tuple[Any, ...]:
         return (function.__self__,)
     if plan.kind == "object":
         return (function,)
+    if plan.kind == "bound":
+        return tuple(function.leading)
     if plan.kind == "function" and plan.first:
-        cells = dict(zip(function.__code__.co_freevars, function.__closure__, strict=True))
+        cells = dict(zip(plan.target.__code__.co_freevars, plan.target.__closure__, strict=True))
         return tuple(cells[n].cell_contents for n in plan.first)
     return ()
+
+
+def inputs_bar(g: Any, function: Any, plan: Any) -> Any:
+    """The cotangent of `function` out of that of `inputs_of(function, plan)`."""
+    if trees.is_zero(g) or not g:
+        return 0.0
+    return dict(zip(plan.first, g, strict=True)) if plan.kind == "function" else g[0]
+
+
+def inputs_dot(t: Any, function: Any, plan: Any) -> tuple[Any, ...]:
+    """The tangent of `inputs_of(function, plan)` out of that of `function`."""
+    values = inputs_of(function, plan)
+    if plan.kind != "function":
+        return (t,)[: len(values)]
+    parts = t if isinstance(t, dict) else {}
+    return tuple(
+        t if v is function else parts[n] if n in parts else tangents.zeros_like(v)
+        for n, v in zip(plan.first, values, strict=True)
+    )
+
+
+def carries(value: Any) -> bool:
+    """Is a captured value data, which differs from one instance of a function to the next?"""
+    if isinstance(value, types.FunctionType):
+        return value.__closure__ is not None and not value.__code__.co_filename.startswith("<srcgrad")
+    if hasattr(value, "__srcgrad_call__"):
+        return True
+    return not (isinstance(value, (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc)) or table.find(value))
+
+
+def data_of(function: types.FunctionType) -> tuple[str, ...]:
+    """The captured variables of a function that hold data; the others hold functions and modules, and stay as they are."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return tuple(n for n, c in cells if carries(c.cell_contents))
+
+
+def fixed_of(function: types.FunctionType, first: tuple[str, ...]) -> tuple[Any, ...]:
+    """What else a function's meaning depends on, beside its code and its arguments."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    still = [c.cell_contents for n, c in cells if n not in first]
+    return (function.__globals__, *still, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
 
 
 def reverse(saved: Any, g: Any) -> list[Any]:
     """[cotangent of the function, list for the positional arguments, dict for the keyword arguments]."""
     plan, record, count = saved
-    if plan.reverse is None:
+    if plan.back is None:
         return [0.0, [0.0] * count, {}]
-    bars = plan.reverse(g, record)
+    bars = plan.back(g, record)
     return arrange(plan, bars, count)
 
 
@@ -83,11 +128,34 @@ def arrange(plan: Plan, bars: Any, count: int) -> list[Any]:
         else:
             keywords[place.lstrip("=")] = bar
     f_bar: Any = 0.0
-    if plan.kind in ("method", "object"):
+    if plan.kind in ("method", "object", "bound"):
         f_bar = bars[0]
     elif plan.kind == "function" and skip:
         f_bar = dict(zip(plan.first, bars[:skip], strict=True))
     return [f_bar, positional + [0.0] * (count - len(positional)), keywords]
+
+
+def unarranged(g: Any, plan: Plan, count: int) -> list[Any]:
+    """The cotangent of `bars` for `arrange(plan, bars, count)`."""
+    skip, named = len(plan.first), [p.lstrip("=") for p in plan.parameters if not p.startswith("*")]
+    f_bar, positional, keywords = (0.0, [0.0] * count, {}) if trees.is_zero(g) else g
+    if plan.kind == "function":
+        parts = [0.0 if trees.is_zero(f_bar) else f_bar.get(n, 0.0) for n in plan.first]
+    else:
+        parts = [f_bar] * skip
+    position = 0
+    for place in plan.parameters[skip:]:
+        if place.startswith("**"):
+            parts.append({k: v for k, v in keywords.items() if k not in named})
+        elif place.startswith("*"):
+            parts.append(positional[position:])
+            position = count
+        elif position < count and not place.startswith("="):
+            parts.append(positional[position])
+            position += 1
+        else:
+            parts.append(keywords.get(place.lstrip("="), 0.0))
+    return parts
 
 
 def owner(bar: Any, x: Any, name: str) -> Any:
@@ -110,7 +178,7 @@ def plan_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: 
     if compiler is None:
         raise NoRule("the compiler is not loaded: import srcgrad.transforms")
     if isinstance(function, types.FunctionType) and table.find(function) is None:
-        return make(function, function.__closure__ and function.__code__.co_freevars or (), "function", args, kwargs, ())
+        return make(function, data_of(function), "function", args, kwargs, ())
     if isinstance(function, types.MethodType):
         inner = function.__func__
         if isinstance(inner, types.FunctionType):
@@ -139,7 +207,10 @@ def plan_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: 
         return make(_constructor(function), (), "plain", args, kwargs, ())
     derivative_of = getattr(function, "__srcgrad_call__", None)
     if derivative_of is not None:
-        return make(derivative_of(args, kwargs), (), "plain", args, kwargs, ())
+        emitted, leading = derivative_of(args, kwargs), getattr(function, "leading", ())
+        if leading:
+            return make(emitted, ("self",), "bound", args, kwargs, leading)
+        return make(emitted, data_of(emitted), "function", args, kwargs, ())
     call = getattr(type(function), "__call__", None)
     if isinstance(call, types.FunctionType):
         return make(call, ("self",), "object", args, kwargs, (function,))
@@ -159,9 +230,10 @@ def _compiled(
     assert compiler is not None
     captured = objects
     if kind == "function" and first:
-        captured = tuple(c.cell_contents for c in function.__closure__ or ())
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        captured = tuple(cells[n].cell_contents for n in first)
     forward_half, reverse_half, parameters = compiler(function, first, captured, args, kwargs, kind)
-    return Plan(forward_half, reverse_half, first, parameters, kind)
+    return Plan(forward_half, reverse_half, first, parameters, kind, function)
 
 
 # Forward mode -----------------------------------------------------------------------------------------------------------------
@@ -174,8 +246,10 @@ class TangentPlan:
     """How one call is differentiated forwards. `first` are the captured variables that the emitted function takes before the
     arguments; `places` tell for each tangent that it takes (its name, where it is found, under which key)."""
 
-    def __init__(self, jvp: Any, first: tuple[str, ...], kind: str, places: tuple[tuple[str, str, Any], ...]) -> None:
-        self.jvp, self.first, self.kind, self.places = jvp, first, kind, places
+    def __init__(
+        self, jvp: Any, first: tuple[str, ...], kind: str, places: tuple[tuple[str, str, Any], ...], target: Any = None
+    ) -> None:
+        self.jvp, self.first, self.kind, self.places, self.target = jvp, first, kind, places, target
 
 
 def jvp(

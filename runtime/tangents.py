@@ -44,6 +44,8 @@ def zeros_like(x: Any) -> Any:
 
 def get_attribute(t: Any, x: Any, name: str) -> Any:
     """The tangent of `x.name`, where `t` is that of `x`."""
+    if trees.is_zero(t):
+        return zeros_like(getattr(x, name))
     if isinstance(t, dict):
         if name in t:
             return t[name]
@@ -77,6 +79,11 @@ def nothing(xs: Any) -> list[None]:
 def filled(dots: Any, values: Any) -> tuple[Any, ...]:
     """The tangents `dots` of `values`, zeros in the place of None."""
     return tuple([zeros_like(v) if d is None else d for d, v in zip(dots, values, strict=True)])
+
+
+def filled_dot(dots_dot: Any, dots: Any, values: Any) -> tuple[Any, ...]:
+    """The tangent of `filled(dots, values)`."""
+    return tuple([zeros_like(v) if d is None else t for t, d, v in zip(dots_dot, dots, values, strict=True)])
 
 
 # At the front door -----------------------------------------------------------------------------------------------------------
@@ -212,47 +219,71 @@ def cotangent(g: Any, y: Any, name: str = "the cotangent") -> Any:
 # The numbers in a structure --------------------------------------------------------------------------------------------------
 
 
+def is_leaf(x: Any) -> bool:
+    """Is `x` a number or an array of numbers?"""
+    if is_array(x):
+        return getattr(x.dtype, "kind", "f") in "fciu"
+    return isinstance(x, trees.NUMBERS) and not isinstance(x, (bool, np.bool_))
+
+
 def leaves(x: Any) -> list[Any]:
     """The numbers and arrays of numbers in a structure, in order.
 
     >>> leaves({"a": 1.0, "b": (2.0, "text")})
     [1.0, 2.0]
     """
-    if is_array(x):
-        return [x] if x.dtype.kind in "fciu" else []
-    if isinstance(x, (bool, np.bool_)):
-        return []
-    if isinstance(x, trees.NUMBERS):
-        return [x]
-    if isinstance(x, dict):
-        return [v for part in x.values() for v in leaves(part)]
+    return leaves_of(x, x)
+
+
+def leaves_of(t: Any, x: Any) -> list[Any]:
+    """What stands in `t`, a tangent or cotangent of `x`, in the places of the leaves of `x`."""
+    if is_leaf(x):
+        return [t]
     if isinstance(x, (list, tuple)):
-        return [v for part in x for v in leaves(part)]
-    if trees.is_object(x):
-        return [v for part in trees.attributes(x).values() for v in leaves(part)]
+        return [v for i, part in enumerate(x) for v in leaves_of(0.0 if trees.is_zero(t) else t[i], part)]
+    if isinstance(x, dict):
+        return [v for k, part in x.items() for v in leaves_of(0.0 if trees.is_zero(t) else t[k], part)]
+    if not is_array(x) and trees.is_object(x):
+        parts = {} if trees.is_zero(t) else t if isinstance(t, dict) else trees.attributes(t)
+        return [v for k, part in trees.attributes(x).items() for v in leaves_of(parts.get(k, 0.0), part)]
     return []
 
 
 def rebuilt(x: Any, values: list[Any]) -> Any:
-    """The structure `x` with its leaves replaced, in order, by the first of `values`, which are taken away.
+    """The structure `x` with its leaves replaced, in order, by `values`.
 
     >>> rebuilt({"a": 1.0, "b": (2.0, "text")}, [3.0, 4.0])
     {'a': 3.0, 'b': (4.0, 'text')}
     """
-    if is_array(x):
-        return values.pop(0) if x.dtype.kind in "fciu" else x
-    if isinstance(x, (bool, np.bool_)):
-        return x
-    if isinstance(x, trees.NUMBERS):
-        return values.pop(0)
+    return _regrown(x, iter(values), "value")
+
+
+def regrown(x: Any, values: Any) -> Any:
+    """The tangent of `x` with `values` in the places of its leaves."""
+    return _regrown(x, iter(values), "tangent")
+
+
+def regrown_bar(x: Any, values: Any) -> Any:
+    """The cotangent of `x` with `values` in the places of its leaves."""
+    return 0.0 if trees.is_zero(values) else _regrown(x, iter(values), "cotangent")
+
+
+def _regrown(x: Any, values: Any, form: str) -> Any:
+    if is_leaf(x):
+        return next(values)
     if isinstance(x, dict):
-        return {k: rebuilt(v, values) for k, v in x.items()}
+        return {k: _regrown(v, values, form) for k, v in x.items()}
     if isinstance(x, (list, tuple)):
-        parts = [rebuilt(v, values) for v in x]
+        parts = [_regrown(v, values, form) for v in x]
+        if form == "cotangent":
+            return parts
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-    if trees.is_object(x):
+    if not is_array(x) and trees.is_object(x):
+        fields = {k: _regrown(v, values, form) for k, v in trees.attributes(x).items()}
+        if form != "value":
+            return fields
         made = _copy.copy(x)
-        for k, v in trees.attributes(x).items():
-            object.__setattr__(made, k, rebuilt(v, values))
+        for k, v in fields.items():
+            object.__setattr__(made, k, v)
         return made
-    return x
+    return x if form == "value" else 0.0

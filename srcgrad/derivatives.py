@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from srcgrad.gradient import Gradient, Lazy, kind_of, plain_function
-from srcgrad.runtime import tangents, trees
-from srcgrad.runtime.errors import ArgumentError, ResultError
+from srcgrad.runtime import dispatch, tangents, trees
+from srcgrad.runtime.errors import ArgumentError
+from srcgrad.runtime.rules import table
 
 Argnums = int | tuple[int, ...]
 
@@ -30,6 +31,10 @@ def value_and_grad(fun: Any = None, argnums: Any = 0, *, argnames: Any = None, h
     if fun is None:
         return lambda f: Gradient(f, argnums, argnames, has_aux, True)
     return Gradient(fun, argnums, argnames, has_aux, True)
+
+
+for _transform in (grad, value_and_grad):
+    _transform.__srcgrad_wraps__ = True  # type: ignore[attr-defined]
 
 
 # Sweeps ----------------------------------------------------------------------------------------------------------------------
@@ -61,9 +66,9 @@ def _known(form: str, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], m
         known = _compiled.setdefault(function, {})
         made = known.get(key) if key is not None else None
         if made is None:
-            from srcgrad.transforms import tangent
+            from srcgrad.transforms import build
 
-            made = getattr(tangent, form)(function, every, kwargs, shifted)
+            made = getattr(build.tangent, form)(function, every, kwargs, shifted)
             if key is not None:
                 known[key] = made
     return made, every, len(leading)
@@ -88,6 +93,34 @@ def pull(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[
         return tuple(bars[i] if rest is None else bars[i][rest] for i, rest in places)
 
     return value, pullback
+
+
+def _push(fun: Any, args: Any, kwargs: Any, moved: Any) -> Any:
+    """`push` as it is differentiated."""
+    dots = [tangents.given(moved[i], x, f"argument {i}") if i in moved else None for i, x in enumerate(args)]
+    value, tangent = dispatch.jvp(fun, args, kwargs, None, tuple(dots))
+    return value, tangents.like(tangent, value)
+
+
+def _pull(fun: Any, args: Any, kwargs: Any, wanted: Any) -> Any:
+    """`pull` as it is differentiated."""
+    value, saved = dispatch.forward(fun, args, kwargs)
+
+    def pullback(cotangent: Any) -> Any:
+        bars = dispatch.reverse(saved, tangents.cotangent(cotangent, value))
+        return tuple([trees.like(bars[1][i], args[i]) for i in wanted])
+
+    return value, pullback
+
+
+def _vjp(fun: Any, *primals: Any) -> Any:
+    """`vjp` as it is differentiated."""
+    return pull(fun, primals, {}, range(len(primals)))
+
+
+def _jvp(fun: Any, primals: Any, moves: Any) -> Any:
+    """`jvp` as it is differentiated."""
+    return push(fun, tuple(primals), {}, {i: t for i, t in enumerate(moves) if t is not None})
 
 
 def _places(made: Any, args: tuple[Any, ...], kwargs: Any, wanted: tuple[int, ...], skip: int) -> list[tuple[int, int | None]]:
@@ -150,7 +183,7 @@ def _differentiable(x: Any) -> bool:
     return getattr(getattr(x, "dtype", None), "kind", "f") in "fc"
 
 
-def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
+def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:  # noqa: F811
     """(`fun(*primals)`, its tangent along `tangents`, which have the primals' structure and shapes; None is zero).
 
     >>> import numpy as np
@@ -187,8 +220,8 @@ def jacobian(fun: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool
         positions = _positions(argnums, args)
         value, pullback = pull(fun, args, kwargs, positions)
         if _size(value) <= sum(_size(args[p]) for p in positions):
-            return _reverse_jacobian(args, argnums, positions, value, pullback, holomorphic)
-        return _forward_jacobian(fun, args, kwargs, argnums, positions, holomorphic)
+            return _reverse_jacobian(args, argnums, value, pullback, holomorphic)
+        return _forward_jacobian(fun, args, kwargs, argnums, holomorphic)
 
     return _named(jacobian_of, fun, "jacobian")
 
@@ -197,7 +230,7 @@ def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool =
     """The Jacobian by forward mode: one sweep for each number in the argument. See `jacobian`."""
 
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        return _forward_jacobian(fun, args, kwargs, argnums, _positions(argnums, args), holomorphic)
+        return _forward_jacobian(fun, args, kwargs, argnums, holomorphic)
 
     return _named(jacobian_of, fun, "jacfwd")
 
@@ -208,7 +241,7 @@ def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool =
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         positions = _positions(argnums, args)
         value, pullback = pull(fun, args, kwargs, positions)
-        return _reverse_jacobian(args, argnums, positions, value, pullback, holomorphic)
+        return _reverse_jacobian(args, argnums, value, pullback, holomorphic)
 
     return _named(jacobian_of, fun, "jacrev")
 
@@ -219,7 +252,7 @@ def hessian(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]
     >>> hessian(lambda x: x**3)(2.0)
     12.0
     """
-    return _named(jacfwd(Gradient(fun, argnums, None, False, False), argnums), fun, "hessian")
+    return _named(jacfwd(grad(fun, argnums), argnums), fun, "hessian")
 
 
 def hvp(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
@@ -229,7 +262,7 @@ def hvp(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     >>> hvp(lambda x: x**3)(2.0, 10.0)
     120.0
     """
-    gradient = Gradient(fun, argnums, None, False, False)
+    gradient = grad(fun, argnums)
 
     def product(*args: Any, **kwargs: Any) -> Any:
         if len(args) < 2:
@@ -283,86 +316,101 @@ def _size(x: Any) -> int:
     return sum(int(np.size(v)) for v in tangents.leaves(x))
 
 
-def _check_real(x: Any, holomorphic: bool, what: str) -> None:
-    if not holomorphic and any(np.iscomplexobj(v) for v in tangents.leaves(x)):
-        raise ArgumentError(f"a Jacobian for a complex {what} needs a holomorphic function: pass holomorphic=True")
-
-
-def _units(x: Any) -> list[tuple[int, Any]]:
-    """The unit vectors of a structure: (number of the leaf, structure with a single 1)."""
-    found = []
+def _units(x: Any, holomorphic: bool) -> list[Any]:
+    """The unit vectors of a structure."""
     values = tangents.leaves(x)
+    if not holomorphic and any(np.iscomplexobj(v) for v in values):
+        raise ArgumentError("a Jacobian for complex numbers needs a holomorphic function: pass holomorphic=True")
     zeros = [np.zeros(np.shape(v), np.result_type(v) if np.result_type(v).kind in "fc" else float) for v in values]
-    for i, v in enumerate(values):
-        for k in range(int(np.size(v))):
-            unit = zeros[i].copy()
+    found = []
+    for i, zero in enumerate(zeros):
+        for k in range(zero.size):
+            unit = zero.copy()
             unit.reshape(-1)[k] = 1
-            found.append((i, tangents.rebuilt(x, [*zeros[:i], unit, *zeros[i + 1 :]])))
+            found.append(tangents.rebuilt(x, [*zeros[:i], unit, *zeros[i + 1 :]]))
     return found
 
 
-def _forward_jacobian(
-    fun: Any, args: tuple[Any, ...], kwargs: Any, argnums: Argnums, positions: tuple[int, ...], holomorphic: bool
-) -> Any:
-    blocks = []  # for each argument, for each of its leaves, the columns: tangents of the value
-    value: Any = None
-    for p in positions:
-        _check_real(args[p], holomorphic, "argument")
-        columns: list[list[Any]] = [[] for _ in tangents.leaves(args[p])]
-        for leaf, unit in _units(args[p]):
-            value, moved = push(fun, args, kwargs, {p: unit})
-            columns[leaf].append(tangents.leaves(moved))
-        blocks.append(columns)
-    if value is None:
-        value = fun(*args, **kwargs)
-    results = []
+def _moves(args: tuple[Any, ...], positions: tuple[int, ...], holomorphic: bool) -> list[tuple[int, Any]]:
+    """(position, unit vector) for each number in the arguments at `positions`."""
+    return [(p, unit) for p in positions for unit in _units(args[p], holomorphic)]
+
+
+def _ranges(xs: list[Any]) -> list[list[tuple[int, int, tuple[int, ...], Any]]]:
+    """For each leaf of each structure: the numbers of its elements, counted through all, its shape and dtype."""
+    found, start = [], 0
+    for x in xs:
+        parts = []
+        for v in tangents.leaves(x):
+            stop = start + int(np.size(v))
+            parts.append((start, stop, np.shape(v), np.result_type(v)))
+            start = stop
+        found.append(parts)
+    return found
+
+
+def _forward_jacobian(fun: Any, args: Any, kwargs: Any, argnums: Any, holomorphic: bool) -> Any:
+    positions = _positions(argnums, args)
+    moves = _moves(args, positions, holomorphic)
+    value: Any = None if moves else fun(*args, **kwargs)
+    columns = []
+    for p, unit in moves:
+        value, tangent = push(fun, args, kwargs, {p: unit})
+        columns.append(tangents.leaves(tangent))
+    ranges = _ranges([args[p] for p in positions])
+    found = []
     for i, y in enumerate(tangents.leaves(value)):
-        per_argument = []
-        for p, columns in zip(positions, blocks, strict=True):
+        blocks = []
+        for j in range(len(positions)):
             parts = []
-            for x, found in zip(tangents.leaves(args[p]), columns, strict=True):
-                shape = np.shape(y) + np.shape(x)
-                if not found:
-                    parts.append(np.zeros(shape, np.result_type(y)))
-                elif shape == ():
-                    parts.append(found[0][i])
-                else:
-                    parts.append(np.stack([column[i] for column in found], axis=-1).reshape(shape))
-            per_argument.append(tangents.rebuilt(args[p], parts))
-        results.append(per_argument[0] if isinstance(argnums, int) else tuple(per_argument))
-    return _outer(value, results)
+            for start, stop, shape, _dtype in ranges[j]:
+                parts.append(_stacked([columns[k][i] for k in range(start, stop)], -1, (*np.shape(y), *shape), y))
+            blocks.append(tangents.rebuilt(args[positions[j]], parts))
+        found.append(blocks[0] if isinstance(argnums, int) else tuple(blocks))
+    return tangents.rebuilt(value, found)
 
 
-def _reverse_jacobian(
-    args: tuple[Any, ...], argnums: Argnums, positions: tuple[int, ...], value: Any, pullback: Any, holomorphic: bool
-) -> Any:
-    _check_real(value, holomorphic, "result")
+def _reverse_jacobian(args: Any, argnums: Any, value: Any, pullback: Any, holomorphic: bool) -> Any:
+    positions = _positions(argnums, args)
     for p in positions:
-        _check_real(args[p], holomorphic, "argument")
-    rows: list[list[Any]] = [[] for _ in tangents.leaves(value)]
-    for leaf, unit in _units(value):
-        rows[leaf].append(pullback(unit))
-    results = []
-    for y, found in zip(tangents.leaves(value), rows, strict=True):
-        per_argument = []
-        for i, p in enumerate(positions):
+        _units(args[p], holomorphic)
+    rows = []
+    for unit in _units(value, holomorphic):
+        rows.append(tangents.leaves(pullback(unit)))
+    ranges = _ranges([value])[0]
+    found = []
+    for start, stop, shape, _dtype in ranges:
+        blocks, leaf = [], 0
+        for p in positions:
             parts = []
-            for j, x in enumerate(tangents.leaves(args[p])):
-                shape = np.shape(y) + np.shape(x)
-                gradients = [tangents.leaves(bars[i])[j] for bars in found]
-                if not gradients:
-                    parts.append(np.zeros(shape, np.result_type(x)))
-                elif shape == ():
-                    parts.append(gradients[0])
-                else:
-                    parts.append(np.stack(gradients).reshape(shape))
-            per_argument.append(tangents.rebuilt(args[p], parts))
-        results.append(per_argument[0] if isinstance(argnums, int) else tuple(per_argument))
-    return _outer(value, results)
+            for x in tangents.leaves(args[p]):
+                number = leaf
+                parts.append(_stacked([rows[k][number] for k in range(start, stop)], 0, (*shape, *np.shape(x)), x))
+                leaf += 1
+            blocks.append(tangents.rebuilt(args[p], parts))
+        found.append(blocks[0] if isinstance(argnums, int) else tuple(blocks))
+    return tangents.rebuilt(value, found)
 
 
-def _outer(value: Any, results: list[Any]) -> Any:
-    """The Jacobians of the value's leaves in the structure of the value."""
-    if not results:
-        raise ResultError(f"a Jacobian needs a function whose result holds numbers, not a {type(value).__name__}")
-    return tangents.rebuilt(value, list(results))
+def _stacked(parts: Any, axis: int, shape: Any, like: Any) -> Any:
+    """The parts of a Jacobian's block, joined; `like` tells the dtype of an empty one."""
+    if not parts:
+        return np.zeros(shape, np.result_type(like))
+    if shape == ():
+        return parts[0]
+    return np.stack(parts, axis=axis).reshape(shape)
+
+
+table.nondifferentiable(_positions, _size, _units, _moves, _ranges, _differentiable)
+
+
+def _differentiated(function: Any, by: Any) -> None:
+    """Where a program that calls `function` is differentiated, `by` stands in its place."""
+    function.__srcgrad_nested__ = by
+
+
+_differentiated(push, _push)
+_differentiated(pull, _pull)
+_differentiated(vjp, _vjp)
+_differentiated(jvp, _jvp)
+_named.__srcgrad_wraps__ = True  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ import numpy as np
 from srcgrad.runtime import dispatch, trees
 from srcgrad.runtime.errors import ArgumentError
 from srcgrad.transforms import facts as facts_module
+from srcgrad.transforms import tangent
 from srcgrad.transforms.compile import Callee, Compiler, Emitter, Pair, Unit, annotated_facts, fact_of
 from srcgrad.transforms.facts import UNKNOWN, Fact
 from srcgrad.transforms.load import load
@@ -116,7 +117,9 @@ def compile_call(
     callee = Callee(function, captured=captured)
     from srcgrad.transforms.compile import _hashable
 
-    key = (function.__code__, tuple(sorted((k, _hashable(v)) for k, v in given.items())), wanted, id(function.__globals__))
+    fixed = dispatch.fixed_of(function, captured)
+    facts = tuple(sorted((k, _hashable(v)) for k, v in given.items()))
+    key = (function.__code__, facts, wanted, tuple(id(v) for v in fixed))
     known = _CALLS.get(key)
     if known is None:
         compiler = Compiler()
@@ -130,7 +133,7 @@ def compile_call(
                 f"argument `{touched[0]}`, which a differentiated caller can't follow here. Let it return a new value instead."
             )
         pair = compiler.pair(callee, given, wanted)
-        known = _CALLS[key] = (pair.forward.cell_contents, pair.reverse.cell_contents, compiler)
+        known = _CALLS[key] = (pair.forward.cell_contents, pair.reverse.cell_contents, compiler, fixed)
     reverse = known[1]
     if len(wanted) == 1:
         reverse = _single(reverse)
@@ -182,4 +185,4 @@ def _returning(s: Any, first: str) -> Any:
 dispatch.compiler = compile_call
 dispatch.build_constructor = constructor
 
-__all__ = ["ArgumentError", "UNKNOWN", "dataflow", "facts_module", "gast", "generic_gradient", "gradient"]
+__all__ = ["ArgumentError", "tangent", "UNKNOWN", "dataflow", "facts_module", "gast", "generic_gradient", "gradient"]

@@ -83,7 +83,7 @@ def of_global(value: Any) -> Fact:
     if isinstance(value, types.ModuleType):
         return Fact("module", const=value)
     if isinstance(value, type) or callable(value):
-        return Fact("function", const=value)
+        return Fact("function", const=getattr(value, "__srcgrad_nested__", value))
     if isinstance(value, NUMBERS):
         return replace(of_constant(value), const=MISSING)
     if isinstance(value, str):

@@ -340,7 +340,7 @@ class Forward:
 
     def flow_copy(self, op: Any, v: str, s: Any, out: Block) -> Any:
         (_, x) = op.operands[0]
-        if isinstance(s.value, gast.Call) and isinstance(s.value.func, gast.Attribute):
+        if isinstance(s.value, gast.Call) and op.function is None:
             return call(attribute(self.dot(x), s.value.func.attr))
         return self.read(x)
 

@@ -179,6 +179,8 @@ def _call(e: Any) -> Operation:
         return of_rule(known, e.args, e.keywords)
     if (getattr(known, "__module__", None) or "").split(".")[0] in ("numpy", "scipy") and isinstance(known, types.FunctionType):
         return Operation("unknown", function=known, operands=_names(values))
+    if getattr(known, "__srcgrad_wraps__", False):  # a transform's derivative is that of the function it transforms
+        return Operation("copy", function=known, operands=_names([(None, a) for a in e.args[:1]]))
     if isinstance(known, types.FunctionType) and not starred:
         return Operation("call", function=known, operands=_names(values))
     if is_namedtuple(known) and not starred:

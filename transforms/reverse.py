@@ -128,7 +128,7 @@ class Reverse:
             for i, e in enumerate(result.elts):
                 inner = e.value if isinstance(e, gast.Starred) else e
                 if isinstance(inner, gast.Name) and inner.id in self.active:
-                    part = given[i] if isinstance(given, list) else subscript(clone(given), constant(i))
+                    part = given[i] if isinstance(given, list) else self.matched(subscript(clone(given), constant(i)), inner.id)
                     self.contribute(inner.id, part)
         elif isinstance(result, gast.Name) and result.id in self.active:
             self.contribute(result.id, seed(result))
@@ -917,6 +917,10 @@ class Reverse:
         self.buffer(x)
         self.add_item(x, gast.Attribute(name(x), attr, gast.Load()), g)
 
+    def matched(self, part: Any, n: str) -> Any:
+        """A part of a container's cotangent, where 0.0 may stand for a zero of any structure, as the cotangent of `n`."""
+        return part if self.kind(n) == "scalar" else call(self.external(trees.match), part, name(n))
+
     def flow_tuple(self, op: Any, g: Any, v: str, s: Any) -> None:
         elements = s.value.elts
         stars = [i for i, e in enumerate(elements) if isinstance(e, gast.Starred)]
@@ -928,7 +932,7 @@ class Reverse:
         if not stars:
             for i, n in op.operands:
                 if n in self.active:
-                    self.contribute(n, subscript(clone(g), constant(i)))
+                    self.contribute(n, self.matched(subscript(clone(g), constant(i)), n))
             return
         offset: Any = constant(0)
         for i, e in enumerate(elements):

@@ -13,9 +13,9 @@ from typing import Any
 
 import gast
 
+import srcgrad.runtime.rules.forwardmode  # noqa: F401 (files its rules)
 from srcgrad.runtime import dispatch, tangents
 from srcgrad.runtime.errors import NoRule
-from srcgrad.transforms import build as _build  # noqa: F401 (tells the dispatcher of the compiler)
 from srcgrad.transforms.compile import (
     Callee,
     Compiler,
@@ -248,7 +248,7 @@ def texts(made: Jvp) -> str:
 def root(function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[int | str]) -> Root:
     """The forward-mode form of a function for arguments of the kinds of these. `moving` are the positions and names of the
     arguments that have a tangent."""
-    signature = inspect.signature(function)
+    signature = inspect.signature(function, follow_wrapped=False)
     given, wanted = _given(signature, args, kwargs, moving)
     made = jvp_of(Compiler(), Callee(function), given, wanted, True)
     return Root(made.jvp.cell_contents, texts(made), signature, made.dots)
@@ -317,7 +317,7 @@ class Halves:
 
 
 def halves(function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[int | str]) -> Halves:
-    given, wanted = _given(inspect.signature(function), args, kwargs, moving)
+    given, wanted = _given(inspect.signature(function, follow_wrapped=False), args, kwargs, moving)
     pair = Compiler().pair(Callee(function), given, wanted, True)
     source = "\n\n\n".join(t.rstrip() for t in pair_texts(pair)) + "\n"
     return Halves(pair.forward.cell_contents, pair.reverse.cell_contents, source, wanted)
@@ -350,16 +350,14 @@ def compile_jvp(
     kwarg_dots: dict[str, Any],
 ) -> dispatch.TangentPlan:
     """The forward-mode form of a callee for these arguments, with tangents for those that have one."""
-    signature = inspect.signature(function)
+    signature = inspect.signature(function, follow_wrapped=False)
     captured: tuple[str, ...] = ()
     given: dict[str, Fact] = {}
     places: list[tuple[str, str, Any]] = []
-    still: list[Any] = []
     if kind == "function" and function.__closure__:
         contents = {n: c.cell_contents for n, c in zip(function.__code__.co_freevars, function.__closure__, strict=True)}
         moving = function_dot if isinstance(function_dot, dict) else {}
-        captured = tuple(n for n, v in contents.items() if n in moving or carries(v))
-        still = [v for n, v in contents.items() if n not in captured]
+        captured = tuple(n for n, v in contents.items() if n in moving or dispatch.carries(v))
         for n in captured:
             given[n] = weak_fact(contents[n], n)
             if contents[n] is function and function_dot is not None:
@@ -395,25 +393,18 @@ def compile_jvp(
         position += 1
     wanted = tuple(n for n, _, _ in places)
     facts = tuple(sorted((k, _hashable(v)) for k, v in given.items()))
-    fixed = (*still, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-    key = (function.__code__, facts, wanted, captured, id(function.__globals__), tuple(id(v) for v in fixed))
+    fixed = dispatch.fixed_of(function, captured)
+    key = (function.__code__, facts, wanted, captured, tuple(id(v) for v in fixed))
     known = _CALLS.get(key)
     if known is None:
         made = jvp_of(Compiler(), Callee(function, captured=captured), given, wanted)
         known = _CALLS[key] = (made, fixed)  # `fixed` keeps what the key names by its id
     made = known[0]
     named = tuple((made.dots[n], where, at) for n, where, at in places)
-    return dispatch.TangentPlan(made.jvp.cell_contents, captured, kind, named)
+    return dispatch.TangentPlan(made.jvp.cell_contents, captured, kind, named, function)
 
 
 _CALLS: dict[Any, Any] = {}
-
-
-def carries(value: Any) -> bool:
-    """Is a captured value data, which differs from one instance of a function to the next?"""
-    if isinstance(value, types.FunctionType):
-        return value.__closure__ is not None and not value.__code__.co_filename.startswith("<srcgrad")
-    return not (isinstance(value, (types.ModuleType, type, types.BuiltinFunctionType)) or callable(value))
 
 
 def weak_fact(value: Any, path: str) -> Fact:

@@ -41,7 +41,12 @@ class Scope:
         return getattr(builtins, identifier, MISSING)
 
     def lookup(self, node: Any) -> Any:
-        """The object that a name or a chain of attributes of modules and classes refers to, or MISSING."""
+        """The object that a name or a chain of attributes of modules and classes refers to, or MISSING; where a function names
+        another to be differentiated in its place, that."""
+        found = self.found(node)
+        return getattr(found, "__srcgrad_nested__", found)
+
+    def found(self, node: Any) -> Any:
         if isinstance(node, gast.Name):
             return self.name(node.id)
         if isinstance(node, gast.Attribute):
