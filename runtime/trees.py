@@ -117,6 +117,17 @@ def add_item(g: Any, index: Any, part: Any) -> None:
         g[index] = add(g[index], part)
 
 
+def added(g: Any, index: Any, part: Any) -> Any:
+    """What `add_item(g, index, part)` leaves in `g[index]`."""
+    if isinstance(g, np.ndarray) and not basic(index):
+        whole = g.copy()
+        np.add.at(whole, index, part)
+        return whole[index]
+    if isinstance(g, dict):
+        return add(g.get(index, 0.0), part)
+    return add(g[index], part)
+
+
 def basic(index: Any) -> bool:
     """Is an index made of integers, slices, None and ... only?"""
     parts = index if isinstance(index, tuple) else (index,)
@@ -158,6 +169,11 @@ def add_attribute(g: Any, x: Any, name: str, part: Any) -> None:
         g[name] = add(g.get(name, 0.0), part)
     elif not is_zero(part) and not isinstance(x, type):  # what a class holds is a constant
         raise UnsupportedSyntax(f"the attribute `{name}` of a {type(x).__name__} has no derivative rule")
+
+
+def attribute_key(g: Any, x: Any, name: str) -> Any:
+    """Under which key the cotangent of `x.name` stands in `g`, the cotangent of `x`."""
+    return x._fields.index(name) if isinstance(g, list) else name
 
 
 def get_attribute(g: Any, x: Any, name: str) -> Any:

@@ -74,11 +74,10 @@ def _known(form: str, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], m
     return made, every, len(leading)
 
 
-def push(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], moved: dict[Any, Any]) -> tuple[Any, Any]:
-    """(value, tangent) of `fun(*args, **kwargs)`; `moved` holds the tangents by position or name."""
-    made, every, skip = _known("root", fun, args, kwargs, set(moved))
-    shifted = {m + skip if isinstance(m, int) else m: t for m, t in moved.items()}
-    return made(every, kwargs, shifted)  # type: ignore[no-any-return]
+def push(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Any, moves: Any) -> tuple[Any, Any]:
+    """(value, tangent) of `fun(*args, **kwargs)`; `moves` are the tangents of the arguments at the positions `wanted`."""
+    made, every, skip = _known("root", fun, args, kwargs, set(wanted))
+    return made(every, kwargs, {w + skip: t for w, t in zip(wanted, moves, strict=True)})  # type: ignore[no-any-return]
 
 
 def pull(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]) -> tuple[Any, Callable[[Any], Any]]:
@@ -95,9 +94,11 @@ def pull(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[
     return value, pullback
 
 
-def _push(fun: Any, args: Any, kwargs: Any, moved: Any) -> Any:
+def _push(fun: Any, args: Any, kwargs: Any, wanted: Any, moves: Any) -> Any:
     """`push` as it is differentiated."""
-    dots = [tangents.given(moved[i], x, f"argument {i}") if i in moved else None for i, x in enumerate(args)]
+    dots = [
+        tangents.given(moves[wanted.index(i)], x, f"argument {i}") if i in wanted else None for i, x in enumerate(args)
+    ]
     value, tangent = dispatch.jvp(fun, args, kwargs, None, tuple(dots))
     return value, tangents.like(tangent, value)
 
@@ -120,7 +121,7 @@ def _vjp(fun: Any, *primals: Any) -> Any:
 
 def _jvp(fun: Any, primals: Any, moves: Any) -> Any:
     """`jvp` as it is differentiated."""
-    return push(fun, tuple(primals), {}, {i: t for i, t in enumerate(moves) if t is not None})
+    return push(fun, tuple(primals), {}, range(len(primals)), moves)
 
 
 def _places(made: Any, args: tuple[Any, ...], kwargs: Any, wanted: tuple[int, ...], skip: int) -> list[tuple[int, int | None]]:
@@ -194,8 +195,8 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
         raise ArgumentError("jvp takes the primals and the tangents as tuples: jvp(f, (x,), (x_dot,))")
     if len(primals) != len(tangents):
         raise ArgumentError(f"jvp was given {len(primals)} primals but {len(tangents)} tangents")
-    moved = {i: t for i, t in enumerate(tangents) if t is not None and not _still(primals[i], t)}
-    return push(fun, tuple(primals), {}, moved)
+    wanted = [i for i, t in enumerate(tangents) if t is not None and not _still(primals[i], t)]
+    return push(fun, tuple(primals), {}, wanted, [tangents[i] for i in wanted])
 
 
 def _still(x: Any, t: Any) -> bool:
@@ -270,7 +271,7 @@ def hvp(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
         args, v = args[:-1], args[-1]
         positions = _positions(argnums, args)
         vectors = (v,) if isinstance(argnums, int) else v
-        return push(gradient, args, kwargs, dict(zip(positions, vectors, strict=True)))[1]
+        return push(gradient, args, kwargs, positions, vectors)[1]
 
     return _named(product, fun, "hvp")
 
@@ -355,7 +356,7 @@ def _forward_jacobian(fun: Any, args: Any, kwargs: Any, argnums: Any, holomorphi
     value: Any = None if moves else fun(*args, **kwargs)
     columns = []
     for p, unit in moves:
-        value, tangent = push(fun, args, kwargs, {p: unit})
+        value, tangent = push(fun, args, kwargs, (p,), (unit,))
         columns.append(tangents.leaves(tangent))
     ranges = _ranges([args[p] for p in positions])
     found = []

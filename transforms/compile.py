@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 import types
 from collections.abc import Callable
@@ -108,7 +109,8 @@ class Callee:
     def name(self) -> str:
         if self.definition is not None:
             return str(self.definition.name)
-        return "lambda_" if self.function.__name__ == "<lambda>" else self.function.__name__
+        called = self.function.__name__
+        return "lambda_" if called == "<lambda>" else called if called.isidentifier() else re.sub(r"\W+", "_", called)
 
 
 class Unit:
@@ -151,13 +153,13 @@ class Unit:
             p.annotation = None
         desugar(self.source, tree, self.names, self.taint)
         self.interpret()
-        self.externals = Externals(self.names, self.scope)
+        self.externals = Externals(self.names, self.scope, self.user_names)
         outer = {n: callee.parent.captured_by(d) for n, d in self.outer.items()}
         normalize(self.source, tree, self.names, self.taint, self.externals, outer)
         self.closures: dict[str, Any] = {}
         for s in statements(tree.body):
             if isinstance(s, gast.FunctionDef) and not s.decorator_list:
-                s.home_unit = self
+                s.home_unit = getattr(s, "original", s).home_unit = self
                 self.closures[s.name] = s
         self.interpreter = self.interpret()
         self.result = self.interpreter.result
@@ -230,6 +232,7 @@ class Unit:
 
     def callee_of(self, function: Any, node: Any) -> Callee | None:
         if isinstance(function, gast.FunctionDef):
+            function = getattr(function, "original", function)
             captured = tuple(f for f, _ in getattr(node, "captured", ()))
             return Callee(self.callee.function, function, getattr(function, "home_unit", self), captured)
         if isinstance(function, types.FunctionType):
@@ -789,10 +792,12 @@ class Emitter:
         else:
             for position, atom in enumerate(node.args):
                 if isinstance(atom, gast.Name) and atom.id in unit.active:
-                    pass_.contribute(atom.id, subscript(subscript(clone(whole), constant(1)), constant(position)))
+                    part = subscript(subscript(clone(whole), constant(1)), constant(position))
+                    pass_.contribute(atom.id, pass_.matched(part, atom.id))
             for k in keywords:
                 if isinstance(k.value, gast.Name) and k.value.id in unit.active:
-                    pass_.contribute(k.value.id, subscript(subscript(clone(whole), constant(2)), constant(k.arg)))
+                    part = subscript(subscript(clone(whole), constant(2)), constant(k.arg))
+                    pass_.contribute(k.value.id, pass_.matched(part, k.value.id))
         func = node.func
         if isinstance(func, gast.Name) and func.id in unit.active:
             pass_.contribute(func.id, subscript(clone(whole), constant(0)))

@@ -293,6 +293,9 @@ class _Flatten:
         if function is np.copyto and len(e.args) == 2 and not e.keywords:
             self.write_all(e.args[0], e.args[1], s, out)
             return True
+        if function in (trees.add_item, trees.add_attribute, trees.clear_item):
+            self.cotangent_effect(function, e, s, out)
+            return True
         at_ = getattr(function, "__name__", "") == "at" and getattr(function, "__self__", None)
         if isinstance(at_, np.ufunc) and len(e.args) == 3:
             if at_ not in (np.add, np.subtract):
@@ -307,6 +310,35 @@ class _Flatten:
             out.append(at(made, s))
             return True
         return False
+
+    def cotangent_effect(self, function: Any, e: Any, s: Any, out: Block) -> None:
+        """What emitted code does in place to the cotangent of a container, as a store."""
+        owner = self.atom(e.args[0], s, out)
+        if function is trees.clear_item:
+            index = self.index(e.args[1], s, out)
+            old = self.temporary(subscript(clone(owner), clone(index)), s, out, "old", tainted=True)
+            zero = self.temporary(call(self.support(trees.zeros_like), old), s, out, "zero", tainted=False)
+            out.append(assign(gast.Subscript(owner, index, gast.Store()), zero, s))
+            return
+        if function is trees.add_attribute:
+            x = self.atom(e.args[1], s, out)
+            old_ = call(self.support(trees.get_attribute), clone(owner), x, e.args[2])
+            key = call(self.support(trees.attribute_key), clone(owner), clone(x), e.args[2])
+            index, value = self.temporary(key, s, out, "key", tainted=False), self.atom(e.args[3], s, out)
+        else:
+            index, value = self.index(e.args[1], s, out), self.atom(e.args[2], s, out)
+            if getattr(owner, "fact", UNKNOWN).kind == "array":
+                made = gast.AugAssign(gast.Subscript(owner, index, gast.Store()), gast.Add(), value)
+                made.repeated = True
+                out.append(at(made, s))
+                return
+            sum_ = call(self.support(trees.added), clone(owner), as_argument(clone(index)), value)
+            new = self.temporary(sum_, s, out, "new", tainted=True)
+            out.append(assign(gast.Subscript(owner, index, gast.Store()), new, s))
+            return
+        old = self.temporary(old_, s, out, "old", tainted=True)
+        new = self.temporary(call(self.support(trees.add), old, value), s, out, "new", tainted=True)
+        out.append(assign(gast.Subscript(owner, index, gast.Store()), new, s))
 
     def write_all(self, to: Any, value: Any, s: Any, out: Block) -> None:
         owner = self.atom(to, s, out)
@@ -626,6 +658,15 @@ class _Flatten:
         return fail(UnsupportedSyntax, self.source, node, f"cannot differentiate {what}", why)
 
 
+def as_argument(index: Any) -> Any:
+    """An index as an argument of a call: slices become `slice(...)`."""
+    if isinstance(index, gast.Slice):
+        return call("slice", *(p if p is not None else constant(None) for p in (index.lower, index.upper, index.step)))
+    if isinstance(index, gast.Tuple):
+        return gast.Tuple([as_argument(p) for p in index.elts], gast.Load())
+    return index
+
+
 def _known(func: Any) -> Any:
     fact = getattr(func, "fact", None)
     return fact.const if fact is not None and getattr(fact, "known", False) else None
@@ -827,9 +868,11 @@ class _Rename:
 
     def stmt_FunctionDef(self, s: Any, env: dict[str, str], out: Block) -> None:
         known = {n: env[n] for n in self.frees[s.name] if n in env}
+        written = clone(s)  # as the user wrote it, for its own derivative
         _Rebind({k: v for k, v in known.items() if k != v}).visit_body(s)
+        s.original = written
         s.captured = known
-        s.frees = self.frees[s.name]
+        s.frees = written.frees = self.frees[s.name]
         s.name = self.bind(s.name, env) if s.name not in self.closures else s.name
         env[s.name] = s.name
         out.append(s)

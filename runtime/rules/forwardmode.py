@@ -9,7 +9,7 @@ import numpy as np
 from srcgrad.runtime import dispatch, tangents, trees
 from srcgrad.runtime.rules.table import forward, nondifferentiable, reverse
 
-nondifferentiable(dispatch.tangent_plan_of, tangents.zeros_like, tangents.nothing)
+nondifferentiable(dispatch.tangent_plan_of, tangents.zeros_like, tangents.nothing, trees.attribute_key)
 
 
 # What a callee takes before its arguments ------------------------------------------------------------------------------------
@@ -53,6 +53,12 @@ def arrange(g, y, plan, bars, count):
 @reverse(dispatch.unarranged, wrt="g_", linear=True, at=[])
 def unarranged(g, y, g_, plan, count):
     return dispatch.arrange(plan, g, count)
+
+
+@reverse(trees.added, wrt=("g_", "part"), linear=True, at=[([1.0, 2.0, 3.0], [0, 2, 0], [1.0, 2.0, 3.0])])
+def added(g, y, g_, index, part):
+    whole = trees.placed(g, g_, index)
+    return whole, trees.part(whole[index], part)
 
 
 # Tangents --------------------------------------------------------------------------------------------------------------------

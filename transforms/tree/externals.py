@@ -16,8 +16,9 @@ from srcgrad.transforms.tree.scope import Scope
 class Externals:
     """One per emitted function. An external reaches it through a closure cell, so that no name of the user's can clash."""
 
-    def __init__(self, names: Names, scope: Scope) -> None:
+    def __init__(self, names: Names, scope: Scope, user_names: set[str] | None = None) -> None:
         self.names, self.scope = names, scope
+        self.user_names = set() if user_names is None else user_names
         self.objects: dict[str, Any] = {}
         self._named: dict[int, str] = {}
 
@@ -27,18 +28,29 @@ class Externals:
         wanted = wanted or getattr(value, "__name__", "external")
         if isinstance(value, types.ModuleType):
             wanted = "np" if value is np else wanted.rpartition(".")[2]
-            if self.scope.name(wanted) is value and wanted not in self.scope.local:
-                self._named[id(value)] = wanted  # the user's own global
-                return wanted
+            if self.scope.name(wanted) is value and self.free(wanted):
+                return self.reuse(value, wanted)
         wanted = wanted.strip("_") or "external"
-        if self.scope.name(wanted) is value and wanted not in self.scope.local and wanted in self.scope.globals:
-            self._named[id(value)] = wanted
-            return wanted
+        surroundings = wanted in self.scope.globals or wanted in self.scope.cells
+        if self.scope.name(wanted) is value and surroundings and self.free(wanted):
+            return self.reuse(value, wanted)
         made = self.names.fresh(wanted)
         self.objects[made] = value
         self.scope.imports[made] = value
         self._named[id(value)] = made
         return made
+
+    def free(self, wanted: str) -> bool:
+        """Does a name of the user's surroundings mean the same in the emitted function?"""
+        made = wanted in self.names.used and wanted not in self.user_names
+        return wanted not in self.scope.local and not made
+
+    def reuse(self, value: Any, wanted: str) -> str:
+        """The user's own global."""
+        self._named[id(value)] = wanted
+        self.names.used.add(wanted)
+        self.user_names.add(wanted)
+        return wanted
 
     def node(self, value: Any, wanted: str | None = None) -> gast.Name:
         return name(self.name(value, wanted))
