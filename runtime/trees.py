@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime.errors import ArgumentError, ResultError, UnsupportedSyntax
+from srcgrad.runtime.errors import AliasError, ArgumentError, ResultError, UnsupportedSyntax
 from srcgrad.runtime.support import unbroadcast
 
 NUMBERS = (float, int, np.number, complex)
@@ -375,3 +375,42 @@ def unless(g: Any, key: Any, *later: Any) -> Any:
     if is_zero(g) or any(key in c for c in later):
         return 0.0
     return g.get(key, 0.0)
+
+
+def reachable(x: Any) -> list[Any]:
+    """`x` and the arrays, lists and dicts that it holds, however deep."""
+    found, seen, todo = [], set(), [x]
+    while todo:
+        value = todo.pop()
+        if id(value) in seen or isinstance(value, (*NUMBERS, str)):
+            continue
+        seen.add(id(value))
+        found.append(value)
+        if isinstance(value, (list, tuple)):
+            todo.extend(value)
+        elif isinstance(value, dict):
+            todo.extend(value.values())
+        elif is_object(value):
+            todo.extend(vars(value).values())
+    return found
+
+
+def refuse_shared(x: Any, other: Any, name: str, other_name: str, place: str) -> None:
+    """Raise if `x`, about to be changed in place, shares memory with `other`, which is used later on."""
+    if isinstance(x, (*NUMBERS, str, tuple)) or x is None:
+        return
+    for value in reachable(other):
+        same = value is x
+        if not same and isinstance(x, np.ndarray) and isinstance(value, np.ndarray):
+            same = np.shares_memory(x, value)
+        if same:
+            raise AliasError(
+                f"{place}: `{name}` is written in place here while `{other_name}` shares its memory\n"
+                f"Make `{name}` a copy first: `{name} = {name}.copy()`."
+            )
+
+
+def refuse_mutable(x: Any, name: str, place: str) -> None:
+    """Raise if `x`, given to a function that updates its parameter in place, is an array or a list."""
+    if isinstance(x, (np.ndarray, list, dict)):
+        raise AliasError(f"{place}: this call writes into its argument `{name}`\nLet the function return a new value instead.")

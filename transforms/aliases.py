@@ -42,6 +42,7 @@ class Aliases:
         self.live: dataflow.Live = {}
         self.parameters = {p.id for p in dataflow.parameters(tree)}
         self.written_parameters: set[str] = set()
+        self.guards: list[tuple[int, str, str]] = []
         self.shared_result = False
         dataflow.liveness(tree.body, set(), self.live)
         self.number(tree.body, ())
@@ -257,6 +258,9 @@ class Aliases:
                 continue  # an element that is updated and put back at once
             outside = other not in self.facts
             if other != n and (other in live or outside) and ({n, other} & self.active):
+                if self.kind(n) in ("unknown", "numeric", "bottom"):  # it may be a number: seen when it runs
+                    self.guards.append((id(s), n, other))
+                    continue
                 what = f"`{n}` is written in place here while `{other}` may share its memory"
                 raise fail(AliasError, self.source, s, what, f"Make `{n}` a copy first: `{n} = {n}.copy()`.")
         if n in self.parameters or any(t.rstrip("*") in self.parameters for t in r.get(n, ())):

@@ -124,7 +124,12 @@ def compile_call(
     if known is None:
         compiler = Compiler()
         written, _ = compiler.effects(callee)
-        touched = [n for n in given if n in written and _mutable(n, bound.arguments, given)]
+        touched = [
+            n
+            for n in given
+            if (n in written and _mutable(n, bound.arguments, given))
+            or ("?" + n in written and given[n].kind in ("array", "list", "dict"))
+        ]
         if touched:
             from srcgrad.runtime.errors import AliasError
 

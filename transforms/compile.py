@@ -271,9 +271,20 @@ class Unit:
                 if not isinstance(a, gast.Name):
                     continue
                 kind = self.interpreter.all.get(a.id, UNKNOWN).kind
-                if p in written or ("?" + p in written and kind not in ("scalar", "string", "none", "tuple")):
+                if p in written or ("?" + p in written and kind in ("array", "list", "dict")):
                     names.add(a.id)
         return names, shares
+
+    def unclear(self, value: Any) -> list[str]:
+        """Arguments of a call that the callee writes into if they are arrays, which is not known."""
+        op = resolve.operation(value)
+        callee = self.callee_of(op.function, value) if op.kind == "call" and op.function is not None else None
+        if callee is None:
+            return []
+        written, _ = self.compiler.effects(callee)
+        bound = bind(self.parameters_of(callee), value, callee)
+        names = [a.id for p, atoms in bound.items() if "?" + p in written for a in atoms if isinstance(a, gast.Name)]
+        return sorted({n for n in names if self.interpreter.all.get(n, UNKNOWN).kind in ("unknown", "numeric")} & self.active)
 
     def parameters_of(self, callee: Callee) -> Any:
         return callee.definition.args if callee.definition is not None else read(callee.function).tree.args
@@ -604,9 +615,11 @@ def _effects(compiler: Compiler, tree: Any, callee: Callee) -> tuple[set[str], b
                         except Exception:
                             continue
                         for p, atoms in bound.items():
-                            if p in inner or "?" + p in inner:
-                                for a in atoms:
+                            for a in atoms:
+                                if p in inner:
                                     written.update(roots(a))
+                                elif "?" + p in inner:
+                                    written.update("?" + r for r in roots(a))
                     for k in e.keywords:
                         if k.arg == "out":
                             written.update(roots(k.value))
@@ -682,9 +695,24 @@ class Emitter:
                 index = as_index(clone(s.target.slice))
                 out.append(expression(call(at_, name(s.target.value.id), index, clone(s.value)), s))
                 continue
+            out += self.guards(s)
             out += self.pass_.replaced.get(id(s), [s])
             out += self.pass_.after.get(id(s), [])
         return out
+
+    def guards(self, s: Any) -> list[Any]:
+        """Checks before a statement that writes into what may share memory with another name."""
+        made = []
+        place = f"{self.unit.source.filename}:{getattr(s, 'lineno', 0)}"
+        for _, n, other in dict.fromkeys(g for g in self.unit.aliases.guards if g[0] == id(s)):
+            test = call(self.externals.node(trees.refuse_shared), name(n), name(other), constant(n), constant(other), constant(place))
+            made.append(expression(test, s))
+        value = getattr(s, "value", None)
+        if isinstance(s, (gast.Assign, gast.Expr)) and isinstance(value, gast.Call):
+            for n in self.unit.unclear(value):
+                test = call(self.externals.node(trees.refuse_mutable), name(n), constant(n), constant(place))
+                made.append(expression(test, s))
+        return made
 
     def call_pair(self, pass_: Reverse, s: Any, op: Any, given: list[Any], g: Any, v: str | None) -> None:
         """The two halves of a call: the forward one in place of the statement `s`, the reverse one into the sweep."""

@@ -308,7 +308,7 @@ class _Desugar:
         """Must statements be put before this expression?"""
         if not isinstance(e, gast.AST):
             return False
-        if isinstance(e, gast.Call) and self.listed(e) is not e:
+        if isinstance(e, gast.Call) and self.iterates(e):
             return True
         if isinstance(e, gast.NamedExpr):
             return True
@@ -329,24 +329,29 @@ class _Desugar:
 
     def listed(self, e: Any) -> Any:
         """`sum(zip(a, b))` with its argument as a comprehension, where the iterator yields differentiated values."""
-        if isinstance(e, gast.Call) and len(e.args) >= 1 and isinstance(e.args[0], gast.Call) and self.taint.expr(e.args[0]):
+        if self.iterates(e):
             inner, found = e.args[0], self.taint.lookup(e.args[0].func)
-            items = isinstance(inner.func, gast.Attribute) and inner.func.attr in ("items", "values") and not inner.args
-            if self.taint.lookup(e.func) in (zip, enumerate, reversed, filter, map, iter):
-                return e
-            if found in (zip, enumerate, reversed, filter) if found is not None else items:
-                variable = name("item")
-                store = gast.Name("item", gast.Store(), None, None)
-                test, it = [], inner
-                if found is filter:
-                    test, it = [call(inner.args[0], variable)], inner.args[1]
-                    if isinstance(inner.args[0], gast.Constant):
-                        test = [variable]
-                generator = gast.comprehension(store, it, test, 0)
-                new = clone(e)
-                new.args[0] = at(gast.ListComp(clone(variable), [generator]), inner)
-                return new
+            variable = name(self.names.fresh("item"))
+            self.taint.names.add(variable.id)
+            store = gast.Name(variable.id, gast.Store(), None, None)
+            test, it = [], inner
+            if found is filter:
+                plain = isinstance(inner.args[0], gast.Constant)
+                test, it = [variable if plain else call(inner.args[0], variable)], inner.args[1]
+            new = clone(e)
+            new.args[0] = at(gast.ListComp(clone(variable), [gast.comprehension(store, it, test, 0)]), inner)
+            return new
         return e
+
+    def iterates(self, e: Any) -> bool:
+        """Is `e` a call whose first argument is a lazy iterator over differentiated values?"""
+        if not (isinstance(e, gast.Call) and e.args and isinstance(e.args[0], gast.Call) and self.taint.expr(e.args[0])):
+            return False
+        inner, found = e.args[0], self.taint.lookup(e.args[0].func)
+        items = isinstance(inner.func, gast.Attribute) and inner.func.attr in ("items", "values") and not inner.args
+        if self.taint.lookup(e.func) in (zip, enumerate, reversed, filter, map, iter):
+            return False
+        return found in (zip, enumerate, reversed, filter) if found is not None else items
 
     def expr(self, e: Any, s: Any, out: Block, truth: bool = False) -> Any:
         e = self.listed(e)
@@ -534,6 +539,9 @@ class _Exits:
                 return out
             if isinstance(s, gast.If) and _may(s, (gast.Return, gast.Break, gast.Continue, gast.Raise)):
                 return out + self.branch(s, rest, loop)
+            if isinstance(s, gast.If):
+                out.append(at(gast.If(s.test, self.block(s.body, loop), self.block(s.orelse, loop)), s))
+                continue
             if isinstance(s, (gast.For, gast.While)):
                 made, leaves = self.loop(s, loop)
                 out.extend(made)

@@ -475,21 +475,22 @@ class Interpreter:
             return element(owner) if index.kind == "scalar" else UNKNOWN
         if owner.kind == "dict" and owner.items is not None and index.known:
             return dict(owner.items).get(index.const, UNKNOWN)  # type: ignore[no-any-return]
+        if owner.kind == "dict" and owner.items:
+            return element(Fact("tuple", items=tuple(f for _, f in owner.items)))
         return UNKNOWN
 
     def iterated(self, it: Any) -> Fact:
         """The fact of the elements that a loop over `it` meets."""
         fact = self.expr(it)
-        if isinstance(it, gast.Call) and it.func.fact.known:
-            function = it.func.fact.const
-            if function is range:
-                return REAL
-            if function is enumerate and it.args:
-                return Fact("tuple", items=(REAL, element(it.args[0].fact)))
-            if function is zip and not any(isinstance(a, gast.Starred) for a in it.args):
-                return Fact("tuple", items=tuple(element(a.fact) for a in it.args))
-            if function is reversed and it.args:
-                return element(it.args[0].fact)
+        if isinstance(it, gast.Call) and it.func.fact.known and it.func.fact.const is range:
+            return REAL
+        if isinstance(it, gast.Call) and isinstance(it.func, gast.Attribute) and it.func.value.fact.kind == "dict":
+            items = it.func.value.fact.items
+            inner = element(Fact("tuple", items=tuple(f for _, f in items))) if items else UNKNOWN
+            if it.func.attr == "items":
+                return Fact("tuple", items=(UNKNOWN, inner))
+            if it.func.attr == "values":
+                return inner
         return element(fact)
 
     def expr_Call(self, e: Any) -> Fact:
@@ -524,12 +525,11 @@ class Interpreter:
         if not func.known:
             return UNKNOWN
         function = func.const
+        found = self.builtin(function, args, starred)
+        if found is not None:
+            return found
         if table.find(function) is not None and not starred:
             return self.rule(function, args, keywords)
-        if function is range:
-            return Fact("object")
-        if function is len:
-            return REAL
         if function in (list, tuple) and len(args) == 1:
             if args[0].kind == "tuple" and function is tuple:
                 return args[0]
@@ -539,6 +539,25 @@ class Interpreter:
         if self.call_user is not None and func.kind == "function":
             return self.call_user(function, args, keywords, e, starred)
         return UNKNOWN
+
+    def builtin(self, function: Any, args: list[Fact], starred: bool) -> Fact | None:
+        """The fact of a call of one of Python's builtins, or None."""
+        if function is range:
+            return Fact("object")
+        if function is len:
+            return REAL
+        if function in (max, min) and len(args) > 1 and not starred:
+            return replace(elementwise(args), const=MISSING) if all(a.kind == "scalar" for a in args) else UNKNOWN
+        if function in (max, min, sum) and len(args) == 1 and args[0].kind in ("list", "tuple", "array"):
+            inner = element(args[0])
+            return inner if inner.kind == "scalar" else UNKNOWN
+        if function is zip and not starred:
+            return Fact("list", items=Fact("tuple", items=tuple(element(a) for a in args)))
+        if function is enumerate and args and not starred:
+            return Fact("list", items=Fact("tuple", items=(REAL, element(args[0]))))
+        if function is reversed and args and not starred:
+            return Fact("list", items=element(args[0]))
+        return None
 
     def rule(self, function: Any, args: list[Fact], keywords: dict[str | None, Fact]) -> Fact:
         rule = table.find(function)

@@ -791,14 +791,14 @@ class _Rename:
                     escaping.add(f)
                     todo.append(f)
         self.escaping = escaping
-        counts: dict[str, int] = {}
-        looped: set[str] = set()
-        _count_bindings(body, counts, looped, False)
-        for p in dataflow.parameters(self.tree):
-            counts[p.id] = counts.get(p.id, 0) + 1
+        places: dict[int, tuple[int, tuple[int, ...]]] = {}
+        bindings: dict[str, list[int]] = {}
+        _number(body, (), places, bindings)
         for n in escaping:
+            position, loops = places[id(self.closures[n])]
             for free in self.frees[n]:
-                if counts.get(free, 0) > 1 or (free in looped and not self._bound_with(free, n, body)):
+                later = [b for b in bindings.get(free, []) if places[b][0] > position or set(places[b][1]) & set(loops)]
+                if later:
                     if free in self.taint.names:
                         raise self.refuse(
                             self.closures[n],
@@ -807,9 +807,6 @@ class _Rename:
                         )
                     pinned.add(free)
         return pinned
-
-    def _bound_with(self, free: str, closure: str, body: Block) -> bool:
-        return False
 
     def refuse(self, node: Any, what: str, why: str) -> Exception:
         return fail(UnsupportedSyntax, self.source, node, f"cannot differentiate {what}", why)
@@ -1072,14 +1069,16 @@ def _uses(node: Any, s: Any) -> Any:
             yield n.id, direct and n is node.func
 
 
-def _count_bindings(body: Block, counts: dict[str, int], looped: set[str], inside: bool) -> None:
+def _number(body: Block, loops: tuple[int, ...], places: dict[int, Any], bindings: dict[str, list[int]]) -> None:
+    """The position and the surrounding loops of each statement, and the statements that bind each name."""
     for s in body:
-        for n in dataflow.head_binds(s):
-            counts[n] = counts.get(n, 0) + 1
-            if inside or isinstance(s, gast.For):
-                looped.add(n)
+        inner_loops = (*loops, id(s)) if isinstance(s, (gast.For, gast.While)) else loops
+        places[id(s)] = (len(places), inner_loops)
+        binds = dataflow.head_binds(s) | ({s.target.id} if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name) else set())
+        for n in binds:
+            bindings.setdefault(n, []).append(id(s))
         for inner in dataflow.blocks(s):
-            _count_bindings(inner, counts, looped, inside or isinstance(s, (gast.For, gast.While)))
+            _number(inner, inner_loops, places, bindings)
 
 
 __all__ = ["basic_index", "is_atom", "math", "normalize", "suggest"]

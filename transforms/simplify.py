@@ -406,12 +406,12 @@ class Simplify:
                 number += 1
             taken.add(wanted)
             renamed[n] = wanted
+        done: set[int] = set()  # a node may stand in several places
         for s in self.body:
             for node in gast.walk(s):
-                if isinstance(node, gast.Name) and node.id in renamed:
+                if isinstance(node, gast.Name) and node.id in renamed and id(node) not in done:
+                    done.add(id(node))
                     node.id = renamed[node.id]
-            if hasattr(s, "records"):
-                s.records = renamed.get(s.records, s.records)
 
     # Updates in place ----------------------------------------------------------------------------------------------------------
 

@@ -84,7 +84,7 @@ def positive_(y, x):
 def absolute(y, x):
     """At 0 the derivative is taken as 0."""
     if isinstance(x, (float, int)):
-        return (x > 0) - (x < 0)
+        return float(x > 0) - float(x < 0)
     if np.iscomplexobj(x):
         return np.conj(np.sign(x))
     return np.sign(x)
