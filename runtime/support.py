@@ -336,7 +336,7 @@ def deviation(x: Array, axis: Axis = None, where: Array = True) -> Array:
     first = tuple(
         slice(0, 1) if i in {j % np.ndim(x) for j in axes} else slice(None) for i in range(np.ndim(x))
     )
-    shifted = x - np.asarray(x)[first] if np.ndim(x) else x - x
+    shifted = x - x[first] if np.ndim(x) else x - x
     if where is True:
         return shifted - np.mean(shifted, axis=axis, keepdims=True)
     return shifted - np.mean(shifted, axis=axis, keepdims=True, where=where)

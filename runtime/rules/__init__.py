@@ -32,7 +32,9 @@ LATER = {
     "numpy.fft": "fft",
     "numpy.polynomial": "series",
     "numpy.random": "random",
+    "scipy.fft": "scipy_fft",
     "scipy.linalg": "scipy_linalg",
+    "scipy.signal": "scipy_signal",
     "scipy.special": "scipy_special",
 }
 """Modules that may never be imported, and the files of their rules, which are read once they are."""

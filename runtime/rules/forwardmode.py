@@ -1,4 +1,5 @@
-"""Rules for what emitted forward-mode code and the transforms call: so that they can be differentiated again."""
+"""Rules for what emitted forward-mode code and the transforms call: so that they can be differentiated
+again."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -12,7 +13,8 @@ from srcgrad.runtime.rules.table import forward, nondifferentiable, reverse
 nondifferentiable(dispatch.tangent_plan_of, tangents.zeros_like, tangents.nothing, trees.attribute_key)
 
 
-# What a callee takes before its arguments ------------------------------------------------------------------------------------
+# What a callee takes before its arguments
+# ------------------------------------------------------------------------------------
 
 
 @reverse(dispatch.inputs_of, at=[])
@@ -61,7 +63,8 @@ def added(g, y, g_, index, part):
     return whole, trees.part(whole[index], part)
 
 
-# Tangents --------------------------------------------------------------------------------------------------------------------
+# Tangents
+# ------------------------------------------------------------------------------------------------------------
 
 
 @reverse(tangents.filled, at=[])
@@ -124,7 +127,8 @@ def get_attribute_forward(t_dot, y, t, x, name):
     return tangents.get_attribute(t_dot, x, name)
 
 
-# The numbers in a structure --------------------------------------------------------------------------------------------------
+# The numbers in a structure
+# --------------------------------------------------------------------------------------------------
 
 
 @reverse(tangents.leaves, alias="maybe", at=[])

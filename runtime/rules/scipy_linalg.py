@@ -705,7 +705,7 @@ def flipped(x, rows, columns):
     return x[:: -1 if rows else 1, :: -1 if columns else 1]
 
 
-@reverse(linalg.rq, at=[A, C, case(WIDE, mode="economic"), A[:2]][:3])
+@reverse(linalg.rq, at=[A, C, case(WIDE, mode="economic")])
 def rq(g, y, a, *, mode="full", check_finite=True):
     """a = r q is the QR decomposition of the adjoint of a turned upside down."""
     turned = adjoint(flipped(a, True, False))

@@ -275,6 +275,8 @@ def test_rule(rule: Rule, function: Any, case: Case) -> None:
         assumed = case.kwargs.get("assume_a", "gen") != "gen" and name == "a"
         if assumed or name in SYMMETRIC.get(function.__name__, ""):
             v = v + np.conj(np.swapaxes(v, -1, -2))
+        if function.__name__ == "sosfilt" and name == "sos":
+            v[:, 3] = 0  # these must stay 1
         want = bound.difference({name: v})
         scale = max(
             [float(np.max(np.abs(w), initial=0, where=np.isfinite(w))) for w in leaves(want)] or [0.0]

@@ -1,0 +1,804 @@
+"""Rules for convolution, filtering, resampling and spectra (SciPy manual, `scipy.signal`).
+
+Nearly everything here is linear in the signal, and the adjoint of a filter is the filter run backwards in
+time (A. Oppenheim and R. Schafer, "Discrete-Time Signal Processing"). A few maps whose adjoint has no simple
+form go by their matrix, got from the images of the unit vectors; these say so.
+"""
+
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import fft as sfft
+from scipy import signal
+
+from srcgrad.runtime.rules.fft import fit
+from srcgrad.runtime.rules.inputs import generic, positive
+from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
+from srcgrad.runtime.support import bessel_i, scatter, unbroadcast, unpad
+
+LONG, SHORT, EVEN = generic(7), generic(3, seed=1), generic(4, seed=2)
+M, K = generic(4, 5), generic(2, 3, seed=1)
+T12 = generic(12)
+
+
+# --- convolution --------------------------------------------------------------------------------------------
+
+
+def turned(x):
+    """`x` reversed along all axes."""
+    return np.flip(x)
+
+
+def uncut(g, a, v, mode, mirrored=False):
+    """The cotangent of the full convolution from that of the part that `mode` keeps.
+
+    `mirrored`: where the middle is not unique the later one is meant.
+    """
+    if mode == "full":
+        return g
+    widths = []
+    for n, m, kept in zip(np.shape(a), np.shape(v), np.shape(g), strict=True):
+        rest = n + m - 1 - kept
+        before = (rest + mirrored) // 2 if mode == "same" else min(n, m) - 1
+        widths.append((before, rest - before))
+    return np.pad(g, widths)
+
+
+def correlated(g, v, like, convolve=signal.convolve):
+    """For the cotangent `g` of a full convolution with `v`: that of the other factor."""
+    return unbroadcast(convolve(g, turned(v), "valid"), like)
+
+
+PAIRS = [
+    (a, v, mode)
+    for mode in ("full", "same")
+    for a, v in ((LONG, SHORT), (SHORT, LONG), (LONG, EVEN), (M, K), (K, M))
+]
+VALID = [(LONG, SHORT, "valid"), (SHORT, LONG, "valid"), (M, K, "valid"), (LONG, EVEN, "valid")]
+COMPLEX = [(LONG * 1j + 1, SHORT - 1j, "same"), (LONG, SHORT * 1j + 1)]
+
+
+@reverse(signal.convolve, wrt=("in1", "in2"), at=[*PAIRS, *VALID, *COMPLEX, case(LONG, SHORT, method="fft")])
+def convolve(g, y, in1, in2, mode="full", method="auto"):
+    full = uncut(g, in1, in2, mode)
+    return correlated(full, in2, in1), correlated(full, in1, in2)
+
+
+@forward(signal.convolve)
+def convolve_forward(in1_dot, in2_dot, y, in1, in2, mode="full", method="auto"):
+    return (
+        signal.convolve(in1_dot, in2, mode, method) if np.ndim(in1_dot) else 0 * y,
+        signal.convolve(in1, in2_dot, mode, method) if np.ndim(in2_dot) else 0 * y,
+    )
+
+
+@reverse(signal.fftconvolve, wrt=("in1", "in2"), at=[*PAIRS, *VALID, *COMPLEX])
+def fftconvolve(g, y, in1, in2, mode="full"):
+    full = uncut(g, in1, in2, mode)
+    return correlated(full, in2, in1, signal.fftconvolve), correlated(full, in1, in2, signal.fftconvolve)
+
+
+@forward(signal.fftconvolve)
+def fftconvolve_forward(in1_dot, in2_dot, y, in1, in2, mode="full"):
+    return (
+        signal.fftconvolve(in1_dot, in2, mode) if np.ndim(in1_dot) else 0 * y,
+        signal.fftconvolve(in1, in2_dot, mode) if np.ndim(in2_dot) else 0 * y,
+    )
+
+
+@reverse(signal.oaconvolve, wrt=("in1", "in2"), at=[*PAIRS, *VALID])
+def oaconvolve(g, y, in1, in2, mode="full"):
+    full = uncut(g, in1, in2, mode)
+    return correlated(full, in2, in1, signal.oaconvolve), correlated(full, in1, in2, signal.oaconvolve)
+
+
+@forward(signal.oaconvolve)
+def oaconvolve_forward(in1_dot, in2_dot, y, in1, in2, mode="full"):
+    return (
+        signal.oaconvolve(in1_dot, in2, mode) if np.ndim(in1_dot) else 0 * y,
+        signal.oaconvolve(in1, in2_dot, mode) if np.ndim(in2_dot) else 0 * y,
+    )
+
+
+@reverse(signal.correlate, wrt=("in1", "in2"), at=[*PAIRS, *VALID, *COMPLEX])
+def correlate(g, y, in1, in2, mode="full", method="auto"):
+    """The second argument is turned round and conjugated, then convolved with the first."""
+    kernel = np.conj(turned(in2))
+    full = uncut(g, in1, kernel, mode)
+    return correlated(full, kernel, in1), unbroadcast(
+        np.conj(turned(signal.convolve(full, turned(in1), "valid"))), in2
+    )
+
+
+@forward(signal.correlate)
+def correlate_forward(in1_dot, in2_dot, y, in1, in2, mode="full", method="auto"):
+    return (
+        signal.correlate(in1_dot, in2, mode, method) if np.ndim(in1_dot) else 0 * y,
+        signal.correlate(in1, in2_dot, mode, method) if np.ndim(in2_dot) else 0 * y,
+    )
+
+
+BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
+
+
+def surrounded(in1, kernel, boundary, fillvalue):
+    """The image with a border so wide that a valid convolution with the kernel gives the full one."""
+    widths = [(m - 1, m - 1) for m in np.shape(kernel)]
+    options = {"constant_values": fillvalue} if boundary == "fill" else {}
+    return np.pad(in1, widths, BOUNDARIES[boundary], **options)
+
+
+def planar_adjoint(g, in1, kernel, mode, boundary, fillvalue, mirrored=False):
+    """The cotangents of image and kernel for a convolution in the plane with a border."""
+    full = uncut(g, in1, kernel, mode, mirrored)
+    image = signal.convolve(full, turned(kernel), "full")
+    image = unpad(image, in1, [(m - 1, m - 1) for m in np.shape(kernel)], BOUNDARIES[boundary])
+    around = surrounded(in1, kernel, boundary, fillvalue)
+    return unbroadcast(image, in1), turned(signal.convolve(around, turned(full), "valid"))
+
+
+PLANAR = [
+    *[
+        (M, K),
+        (M, K, "same"),
+        (M, K, "valid"),
+        (M, K, "full", "wrap"),
+        (M, K, "same", "symm"),
+        (M, generic(3, 3), "same", "wrap"),
+    ],
+    *[(M, K, "full", "fill", 1.5), (M, generic(3, 3), "valid", "symm"), (M * 1j + 1, K - 1j, "same")],
+]
+
+
+@reverse(signal.convolve2d, wrt=("in1", "in2"), at=PLANAR)
+def convolve2d(g, y, in1, in2, mode="full", boundary="fill", fillvalue=0):
+    found = planar_adjoint(g, in1, in2, mode, boundary, fillvalue)
+    return found[0], unbroadcast(found[1], in2)
+
+
+@forward(signal.convolve2d)
+def convolve2d_forward(in1_dot, in2_dot, y, in1, in2, mode="full", boundary="fill", fillvalue=0):
+    return (
+        signal.convolve2d(in1_dot, in2, mode, boundary) if np.ndim(in1_dot) else 0 * y,
+        signal.convolve2d(in1, in2_dot, mode, boundary, fillvalue) if np.ndim(in2_dot) else 0 * y,
+    )
+
+
+@reverse(signal.correlate2d, wrt=("in1", "in2"), at=PLANAR)
+def correlate2d(g, y, in1, in2, mode="full", boundary="fill", fillvalue=0):
+    """The second argument is turned round and conjugated, then convolved with the first."""
+    found = planar_adjoint(g, in1, np.conj(turned(in2)), mode, boundary, fillvalue, True)
+    return found[0], unbroadcast(np.conj(turned(found[1])), in2)
+
+
+@forward(signal.correlate2d)
+def correlate2d_forward(in1_dot, in2_dot, y, in1, in2, mode="full", boundary="fill", fillvalue=0):
+    return (
+        signal.correlate2d(in1_dot, in2, mode, boundary) if np.ndim(in1_dot) else 0 * y,
+        signal.correlate2d(in1, in2_dot, mode, boundary, fillvalue) if np.ndim(in2_dot) else 0 * y,
+    )
+
+
+@reverse(signal.deconvolve, wrt=("signal", "divisor"), at=[(LONG, SHORT), (EVEN, SHORT)])
+def deconvolve(g, y, signal, divisor):
+    """From signal = divisor * quotient + remainder: the quotient solves a triangular system."""
+    n = np.size(y[0])
+    inner = np.linalg.solve(shifts(divisor, n).T, g[0] - np.convolve(g[1], np.flip(divisor), "valid"))
+    total = g[1] + np.concatenate([inner, np.zeros(np.size(signal) - n)])
+    return unbroadcast(total, signal), unbroadcast(-np.convolve(total, np.flip(y[0]), "valid"), divisor)
+
+
+def shifts(v, n):
+    """The lower triangular matrix that multiplies the first n coefficients of a polynomial by v."""
+    padded = np.concatenate([np.zeros(n - 1), v, np.zeros(n)])
+    return padded[np.arange(n)[:, None] - np.arange(n) + n - 1]
+
+
+@forward(signal.deconvolve)
+def deconvolve_forward(signal_dot, divisor_dot, y, signal, divisor):
+    n = np.size(y[0])
+    found = []
+    for change in (
+        signal_dot if np.ndim(signal_dot) else 0 * y[1],
+        -np.convolve(y[0], divisor_dot) if np.ndim(divisor_dot) else 0 * y[1],
+    ):
+        q_dot = np.linalg.solve(shifts(divisor, n), change[:n])
+        found.append((unbroadcast(q_dot, y[0]), unbroadcast(change - np.convolve(q_dot, divisor), y[1])))
+    return found[0], found[1]
+
+
+# --- recursive filters --------------------------------------------------------------------------------------
+
+
+def backwards(b, a, g):
+    """The filter b / a run backwards along the last axis."""
+    return np.flip(signal.lfilter(b, a, np.flip(g, -1)), -1)
+
+
+def future_state(a, zf_bar, order):
+    """The state with which a filter 1 / a starts whose past outputs are `zf_bar` (latest first); a[0] is
+    1."""
+    state = np.zeros((*zf_bar.shape[:-1], order), zf_bar.dtype)
+    for k in range(order):
+        for j in range(k + 1, len(a)):
+            if j - k - 1 < zf_bar.shape[-1]:
+                state[..., k] -= a[j] * zf_bar[..., j - k - 1]
+    return state
+
+
+def lagged(g, x, n):
+    """For k < n the sums of g[m] x[m - k] over the last axis and all others."""
+    g, x = np.reshape(g, (-1, np.shape(g)[-1])), np.reshape(x, (-1, np.shape(x)[-1]))
+    length = g.shape[-1]
+    return np.array(
+        [
+            np.sum(g[:, k:] * x[:, : max(length - k, 0)]) if k < length else 0 * np.sum(g[:, :0])
+            for k in range(n)
+        ]
+    )
+
+
+B, A = np.array([0.3, 0.2, -0.1]), np.array([1.0, -0.4, 0.1])
+FILTERS = [
+    *[
+        (B, A, LONG),
+        (B, 2 * A, LONG),
+        (SHORT, np.array([1.0]), LONG),
+        (B[:1], A, LONG),
+        (B, A, M),
+        (B, A, M, 0),
+    ],
+    *[
+        case(B, A, LONG, zi=generic(2)),
+        case(B, 2 * A, M, zi=generic(4, 2)),
+        case(B, A, M, axis=0, zi=generic(2, 5)),
+    ],
+    *[(B, A, SHORT[:2]), case(B, A, SHORT[:1], zi=generic(2)), (B * 1j, A, LONG)],
+]
+
+
+def normalized(b, a):
+    """The coefficients divided by a[0]."""
+    return np.atleast_1d(b) / np.atleast_1d(a)[0], np.atleast_1d(a) / np.atleast_1d(a)[0]
+
+
+def with_end(x, end):
+    return np.concatenate([x, np.zeros((*x.shape[:-1], end), x.dtype)], axis=-1)
+
+
+@reverse(signal.lfilter, wrt=("b", "a", "x", "zi"), at=FILTERS)
+def lfilter(g, y, b, a, x, axis=-1, zi=None):
+    """With a[0] = 1: y[n] + sum_k a[k] y[n-k] = sum_k b[k] x[n-k] + zi[n], and the final state continues the
+    right side.
+
+    The cotangent of that equation is `g` filtered backwards by 1 / a, starting from the cotangent of the
+    final state.
+    """
+    b_, a_ = normalized(b, a)
+    order = max(len(a_), len(b_)) - 1
+    x_last, g_last = np.moveaxis(x, axis, -1), np.moveaxis(g if zi is None else g[0], axis, -1)
+    y_last = np.moveaxis(y if zi is None else y[0], axis, -1)
+    later = g_last[..., :0] if zi is None else np.moveaxis(g[1], axis, -1)
+    inner = np.flip(g_last, -1)
+    if len(a_) > 1:
+        inner = signal.lfilter(np.ones(1), a_, inner, zi=future_state(a_, later, len(a_) - 1))[0]
+    inner = np.concatenate([np.flip(inner, -1), later], axis=-1)
+    n = x_last.shape[-1]
+    x_bar = np.moveaxis(backwards(b_, 1.0, inner)[..., :n], -1, axis)
+    b_bar = lagged(inner, with_end(x_last, later.shape[-1]), len(b_))
+    a_bar = -lagged(inner, with_end(y_last, later.shape[-1]), len(a_))
+    a_bar[0] = -(np.sum(b_ * b_bar) + np.sum(a_[1:] * a_bar[1:]))
+    zi_bar = (
+        None if zi is None else unbroadcast(np.moveaxis(with_end(inner, order)[..., :order], -1, axis), zi)
+    )
+    a0 = np.atleast_1d(a)[0]
+    return unbroadcast(b_bar / a0, b), unbroadcast(a_bar / a0, a), unbroadcast(x_bar, x), zi_bar
+
+
+@forward(signal.lfilter)
+def lfilter_forward(b_dot, a_dot, x_dot, zi_dot, y, b, a, x, axis=-1, zi=None):
+    b_, a_ = normalized(b, a)
+    a0 = np.atleast_1d(a)[0]
+    out = y if zi is None else y[0]
+    order = max(len(a_), len(b_)) - 1
+
+    def answer(source):
+        """The filter 1 / a applied to a change of the equation's right side, which reaches into the final
+        state."""
+        source = np.moveaxis(source, axis, -1)
+        n = np.shape(out)[axis]
+        head = signal.lfilter(np.ones(1), a_, source[..., :n])
+        if zi is None:
+            return unbroadcast(np.moveaxis(head, -1, axis), out)
+        fed = signal.lfilter(np.concatenate([[0.0], a_[1:]]), 1.0, with_end(head, order))
+        rest = source[..., n:] - fed[..., n:]
+        return unbroadcast(np.moveaxis(head, -1, axis), out), unbroadcast(np.moveaxis(rest, -1, axis), y[1])
+
+    def driven(coefficients, signal_):
+        long = with_end(np.moveaxis(signal_, axis, -1), 0 if zi is None else order)
+        return np.moveaxis(signal.lfilter(coefficients, 1.0, long), -1, axis)
+
+    nothing = answer(driven(b_, 0 * np.asarray(x)))
+    of_b = answer(driven(b_dot / a0, x)) if np.ndim(b_dot) else nothing
+    of_a = nothing
+    if np.ndim(a_dot):
+        moved = (a_dot - a_ * a_dot[0]) / a0
+        of_a = answer(driven(-b_ * a_dot[0] / a0, x) - driven(moved, out))
+    of_x = answer(driven(b_, x_dot)) if np.ndim(x_dot) else nothing
+    if zi is None:
+        return of_b, of_a, of_x, None
+    of_zi = signal.lfilter(b_, a_, 0 * np.asarray(x), axis, zi_dot) if np.ndim(zi_dot) else nothing
+    return of_b, of_a, of_x, of_zi
+
+
+SOS = np.array([[0.3, 0.2, 0.1, 1.0, -0.4, 0.1], [0.5, -0.2, 0.3, 1.0, 0.3, 0.05]])
+
+
+@reverse(signal.sosfilt, wrt=("sos", "x"), at=[(SOS, LONG), (SOS[:1], M), (SOS, M, 0)])
+def sosfilt(g, y, sos, x, axis=-1):
+    """The sections one after the other."""
+    stages = [x]
+    for section in sos:
+        stages.append(signal.lfilter(section[:3], section[3:], stages[-1], axis))
+    rows = []
+    for i in range(len(sos) - 1, -1, -1):
+        b_bar, a_bar, g, _ = lfilter(g, stages[i + 1], sos[i][:3], sos[i][3:], stages[i], axis)
+        rows.insert(0, np.concatenate([b_bar, a_bar]))
+    return unbroadcast(np.stack(rows), sos), unbroadcast(g, x)
+
+
+@forward(signal.sosfilt)
+def sosfilt_forward(sos_dot, x_dot, y, sos, x, axis=-1):
+    of_x = signal.sosfilt(sos, x_dot, axis) if np.ndim(x_dot) else 0 * y
+    of_sos, stage = 0 * np.asarray(x), x
+    for i, section in enumerate(sos):
+        after = signal.lfilter(section[:3], section[3:], stage, axis)
+        of_sos = signal.lfilter(section[:3], section[3:], of_sos, axis)
+        if np.ndim(sos_dot):
+            parts = lfilter_forward(
+                sos_dot[i][:3], sos_dot[i][3:], 0.0, 0.0, after, section[:3], section[3:], stage, axis
+            )
+            of_sos = of_sos + parts[0] + parts[1]
+        stage = after
+    return unbroadcast(of_sos, y), unbroadcast(of_x, y)
+
+
+def extension_adjoint(g, n, edge, padtype):
+    """The adjoint of extending the last axis by `edge` at both ends, as `filtfilt` does."""
+    if edge == 0:
+        return g
+    head, body, tail = g[..., :edge], g[..., edge : edge + n] + 0, g[..., edge + n :]
+    if padtype == "constant":
+        body[..., 0] += np.sum(head, axis=-1)
+        body[..., -1] += np.sum(tail, axis=-1)
+        return body
+    sign = -1 if padtype == "odd" else 1
+    body[..., 1 : edge + 1] += sign * np.flip(head, -1)
+    body[..., n - edge - 1 : n - 1] += sign * np.flip(tail, -1)
+    if padtype == "odd":
+        body[..., 0] += 2 * np.sum(head, axis=-1)
+        body[..., -1] += 2 * np.sum(tail, axis=-1)
+    return body
+
+
+def settled_adjoint(g, sections):
+    """The adjoint of sections that start as if the first element had always been there."""
+    for b, a, state in reversed(sections):
+        found = backwards(b, a, g)
+        inner = backwards(1.0, a, g)
+        found[..., 0] += a[0] * np.sum(inner[..., : len(state)] * state, axis=-1)
+        g = found
+    return g
+
+
+def both_ways_adjoint(g, x, axis, edge, padtype, sections):
+    n = np.shape(x)[axis]
+    g = np.moveaxis(g, axis, -1)
+    padding = [(0, 0)] * (g.ndim - 1) + [(edge, edge)]
+    g = np.flip(settled_adjoint(np.flip(np.pad(g, padding), -1), sections), -1)
+    g = settled_adjoint(g, sections)
+    return unbroadcast(np.moveaxis(extension_adjoint(g, n, edge, padtype), -1, axis), x)
+
+
+FORTH = [
+    *[
+        (B, A, T12),
+        case(B, A, T12, padtype="even"),
+        case(B, A, T12, padtype="constant"),
+        case(B, A, T12, padtype=None),
+    ],
+    *[
+        case(B, 2 * A, np.stack([T12, T12**2], 1), axis=0, padlen=3),
+        case(np.array([0.3, 0.2]), np.array([1.0, -0.4]), T12),
+    ],
+]
+
+
+@reverse(signal.filtfilt, wrt="x", linear=True, at=FORTH)
+def filtfilt(g, y, b, a, x, axis=-1, padtype="odd", padlen=None, *, method="pad"):
+    """The coefficients must be constant."""
+    if method != "pad":
+        raise NotImplementedError("the derivative of filtfilt with method='gust'")
+    edge = 0 if padtype is None else 3 * max(len(a), len(b)) if padlen is None else padlen
+    return both_ways_adjoint(
+        g, x, axis, edge, padtype, [(np.asarray(b), np.asarray(a), signal.lfilter_zi(b, a))]
+    )
+
+
+@reverse(
+    signal.sosfiltfilt,
+    wrt="x",
+    linear=True,
+    at=[(SOS, generic(20)), case(SOS[:1], generic(2, 16), padtype="even")],
+)
+def sosfiltfilt(g, y, sos, x, axis=-1, padtype="odd", padlen=None):
+    """The coefficients must be constant."""
+    taps = 2 * len(sos) + 1 - min(np.sum(sos[:, 2] == 0), np.sum(sos[:, 5] == 0))
+    edge = 0 if padtype is None else 3 * taps if padlen is None else padlen
+    states = signal.sosfilt_zi(sos)
+    sections = [(section[:3], section[3:], state) for section, state in zip(sos, states, strict=True)]
+    return both_ways_adjoint(g, x, axis, edge, padtype, sos_sections(sections))
+
+
+def sos_sections(sections):
+    """`sosfilt_zi` scales states for the cascade's input; here each is for its section's own."""
+    scale, found = 1.0, []
+    for b, a, state in sections:
+        found.append((b, a, state / scale))
+        scale = scale * np.sum(b) / np.sum(a)
+    return found
+
+
+@reverse(
+    signal.detrend,
+    linear=True,
+    at=[LONG, case(LONG, type="constant"), case(M, axis=0), case(T12, bp=np.array([4, 8])), case(T12, bp=5)],
+)
+def detrend(g, y, data, axis=-1, type="linear", bp=0):
+    """A projection, which is its own adjoint."""
+    return signal.detrend(g, axis, type, bp)
+
+
+MODES = {"mirror": "reflect", "constant": "constant", "nearest": "edge", "wrap": "wrap"}
+
+
+@reverse(
+    signal.savgol_filter,
+    linear=True,
+    at=[
+        *[(LONG, 5, 2), (LONG, 5, 2, 1, 0.5), case(M, 3, 1, axis=0)],
+        *[case(LONG, 5, 2, mode=mode) for mode in MODES],
+    ],
+)
+def savgol_filter(g, y, x, window_length, polyorder, deriv=0, delta=1.0, axis=-1, mode="interp"):
+    """A correlation; in mode "interp" the ends go by the matrix of the fit to their windows."""
+    g = np.moveaxis(g, axis, -1)
+    n, half = g.shape[-1], window_length // 2
+    kernel = signal.savgol_coeffs(window_length, polyorder, deriv, delta).astype(g.real.dtype)
+    if mode == "interp":
+        ends = signal.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, delta, 0).astype(
+            g.real.dtype
+        )
+        inner = g[..., half : n - half]
+        found = spread_kernel(inner, kernel[::-1])
+        found[..., :window_length] += g[..., :half] @ ends[:half]
+        found[..., n - window_length :] += g[..., n - half :] @ ends[window_length - half :]
+    else:
+        full = spread_kernel(g, kernel[::-1])
+        widths = [(0, 0)] * (g.ndim - 1) + [(half, window_length - 1 - half)]
+        found = unpad(full, np.zeros(g.shape, g.dtype), widths, MODES[mode])
+    return unbroadcast(np.moveaxis(found, -1, axis), x)
+
+
+def spread_kernel(g, kernel):
+    """The full convolution of `g` with the kernel along the last axis: out[i + k] gets g[i] kernel[k]."""
+    out = np.zeros((*g.shape[:-1], g.shape[-1] + len(kernel) - 1), g.dtype)
+    for k, weight in enumerate(kernel):
+        out[..., k : k + g.shape[-1]] += weight * g
+    return out
+
+
+# --- resampling ---------------------------------------------------------------------------------------------
+
+
+@reverse(
+    signal.upfirdn,
+    wrt=("h", "x"),
+    at=[
+        (SHORT, LONG),
+        (SHORT, LONG, 2),
+        (EVEN, LONG, 2, 3),
+        (SHORT, LONG, 1, 2),
+        (SHORT, M, 2, 1, 0),
+        (EVEN, M, 3, 2),
+    ],
+)
+def upfirdn(g, y, h, x, up=1, down=1, axis=-1):
+    """y[m] = sum over i of h[m down - i up] x[i]."""
+    g, x_last = np.moveaxis(g, axis, -1), np.moveaxis(x, axis, -1)
+    n, taps = x_last.shape[-1], np.size(h)
+    lag = np.arange(g.shape[-1])[:, None] * down - np.arange(n) * up
+    return unbroadcast(taps_adjoint(g, x_last, lag, taps), h), unbroadcast(
+        np.moveaxis(signal_adjoint(g, h, n, up, down), -1, axis), x
+    )
+
+
+def signal_adjoint(g, h, n, up, down):
+    """x_bar[i] = sum over m of h[m down - i up] g[m]."""
+    taps = np.size(h)
+    found = signal.upfirdn(np.flip(h), g, down, 1)[..., taps - 1 :: up][..., :n]
+    return np.concatenate([found, np.zeros((*g.shape[:-1], n - found.shape[-1]), found.dtype)], axis=-1)
+
+
+def taps_adjoint(g, x, lag, taps):
+    """h_bar[k] = sum of g[m] x[i] where m down - i up is k."""
+    inside = (lag >= 0) & (lag < taps)
+    products = np.reshape(g, (-1, g.shape[-1])).T @ np.reshape(x, (-1, x.shape[-1]))
+    return scatter(products[inside], np.zeros(taps, products.dtype), lag[inside])
+
+
+@forward(signal.upfirdn)
+def upfirdn_forward(h_dot, x_dot, y, h, x, up=1, down=1, axis=-1):
+    return (
+        signal.upfirdn(h_dot, x, up, down, axis) if np.ndim(h_dot) else 0 * y,
+        signal.upfirdn(h, x_dot, up, down, axis) if np.ndim(x_dot) else 0 * y,
+    )
+
+
+def by_matrix(g, x, axis, function):
+    """The adjoint of a linear map along one axis, by way of its matrix: the images of the unit vectors."""
+    matrix = function(np.eye(np.shape(x)[axis]))
+    return unbroadcast(np.moveaxis(np.tensordot(matrix, np.moveaxis(g, axis, 0), (0, 0)), 0, axis), x)
+
+
+@reverse(
+    signal.resample,
+    linear=True,
+    at=[(LONG, 5), (LONG, 10), (EVEN, 2), (EVEN, 7), (generic(6), 4), case(M, 6, axis=1), (M, 3)],
+)
+def resample(g, y, x, num, *, axis=0):
+    """Resampling back, with a factor; the highest frequency, if split between signs, is made good."""
+    n = np.shape(x)[axis]
+    g = np.moveaxis(g, axis, -1)
+    found = num / n * signal.resample(g, n, axis=-1)
+    low = min(n, num)
+    if low % 2 == 0 and n != num:
+        wave = np.cos(math.pi * low / num * np.arange(num)).astype(g.real.dtype)
+        back = np.cos(math.pi * low / n * np.arange(n)).astype(g.real.dtype)
+        part = np.expand_dims(np.sum(g * wave, axis=-1), -1) * back / n
+        found = found + part if num < n else found - part
+    return unbroadcast(np.moveaxis(found, -1, axis), x)
+
+
+@reverse(
+    signal.resample_poly,
+    linear=True,
+    at=[(LONG, 3, 2), case(M, 1, 2, axis=1), case(LONG, 3, 2, padtype="line")],
+)
+def resample_poly(g, y, x, up, down, axis=0, window=("kaiser", 5.0), padtype="constant"):
+    """By way of the matrix of the map."""
+    matrix = signal.resample_poly(np.eye(np.shape(x)[axis]), up, down, window=window, padtype=padtype)
+    return unbroadcast(np.moveaxis(np.tensordot(matrix, np.moveaxis(g, axis, 0), (0, 0)), 0, axis), x)
+
+
+@reverse(
+    signal.decimate,
+    linear=True,
+    at=[case(generic(30), 2, 3, "fir"), case(generic(30), 2, 3), case(generic(30), 3, zero_phase=False)],
+)
+def decimate(g, y, x, q, n=None, ftype="iir", axis=-1, zero_phase=True):
+    """By way of the matrix of the map."""
+    matrix = signal.decimate(np.eye(np.shape(x)[axis]), q, n, ftype, 0, zero_phase)
+    return unbroadcast(np.moveaxis(np.tensordot(matrix, np.moveaxis(g, axis, 0), (0, 0)), 0, axis), x)
+
+
+# --- spectra ------------------------------------------------------------------------------------------------
+
+
+@reverse(signal.hilbert, linear=True, at=[LONG, EVEN, (LONG, 9), case(M, axis=0)])
+def hilbert(g, y, x, N=None, axis=-1):
+    """The transposed maps in the opposite order."""
+    spectrum = sfft.ifft(g, axis=axis)
+    n = spectrum.shape[axis]
+    kept = np.zeros(n, spectrum.real.dtype)
+    kept[0] = 1
+    kept[1 : (n + 1) // 2] = 2
+    if n % 2 == 0:
+        kept[n // 2] = 1
+    kept = np.reshape(kept, [-1 if i == axis % g.ndim else 1 for i in range(g.ndim)])
+    return fit(sfft.fft(spectrum * kept, axis=axis), x)
+
+
+@reverse(
+    signal.czt, linear=True, wrt="x", at=[LONG, (LONG, 5), (M, 4, np.exp(0.3j), 1.1), case(M, 3, axis=0)]
+)
+def czt(g, y, x, m=None, w=None, a=1 + 0j, *, axis=-1):
+    """y[k] is the sum of x[n] a^-n w^(n k): the same transform with n and k exchanged."""
+    n, m = np.shape(x)[axis], np.shape(y)[axis]
+    step = np.exp(-2j * math.pi / m) if w is None else w
+    powers = np.asarray(a, complex) ** -np.arange(n)
+    powers = np.reshape(powers, [-1 if i == axis % np.ndim(x) else 1 for i in range(np.ndim(x))])
+    return unbroadcast(signal.czt(g, n, step, axis=axis) * powers, x)
+
+
+@reverse(
+    signal.zoom_fft,
+    linear=True,
+    at=[(LONG, 0.7), (LONG, [0.2, 0.9], 5), case(M, [0.2, 0.9], 5, endpoint=True, axis=0)],
+)
+def zoom_fft(g, y, x, fn, m=None, *, fs=2, endpoint=False, axis=-1):
+    """A chirp z-transform between the two frequencies."""
+    m = np.shape(y)[axis]
+    first, last = (0.0, fn) if np.ndim(fn) == 0 else fn
+    step = (last - first) / (m - 1 if endpoint else m)
+    a, w = np.exp(2j * math.pi * first / fs), np.exp(-2j * math.pi * step / fs)
+    return czt(g, y, x, m, w, a, axis=axis)
+
+
+@reverse(
+    signal.freqz,
+    wrt=("b", "a"),
+    at=[SHORT, case(SHORT, A, 5), case(SHORT, A, 4, whole=True), case(B, A, worN=[0.1, 0.5])],
+)
+def freqz(g, y, b, a=1, worN=512, whole=False, *, fs=2 * math.pi):
+    """The frequencies are constant; the response is a quotient of polynomials in exp(-i w)."""
+    b, a = np.asarray(b), np.asarray(a)
+    z = np.exp(-2j * math.pi / fs * y[0])
+    scaled = g[1] / np.polyval(np.flip(np.atleast_1d(a)), z)
+    return (
+        unbroadcast(np.vander(z, np.size(b), True).T @ scaled, b),
+        unbroadcast(np.reshape(-np.vander(z, np.size(a), True).T @ (scaled * y[1]), np.shape(a)), a),
+    )
+
+
+@forward(signal.freqz)
+def freqz_forward(b_dot, a_dot, y, b, a=1, worN=512, whole=False, *, fs=2 * math.pi):
+    z = np.exp(-2j * math.pi / fs * y[0])
+    below = np.polyval(np.flip(np.atleast_1d(a)), z)
+    of_b = np.polyval(np.flip(np.atleast_1d(b_dot)), z) / below
+    of_a = -np.polyval(np.flip(np.atleast_1d(a_dot)), z) * y[1] / below
+    return (0 * y[0], unbroadcast(of_b, y[1])), (0 * y[0], unbroadcast(of_a, y[1]))
+
+
+# --- order statistics, windows, waves -----------------------------------------------------------------------
+
+
+@reverse(signal.medfilt, at=[(LONG, 3), (M, 3), (M, (1, 3)), LONG])
+def medfilt(g, y, volume, kernel_size=None):
+    """The border is 0; each result passes its cotangent to the element that it is."""
+    return unbroadcast(scatter(*median_sources(g, volume, kernel_size)), volume)
+
+
+def median_places(volume, kernel_size):
+    """The flat index of the median of each window; -1 where it is in the border."""
+    sizes = np.broadcast_to(3 if kernel_size is None else kernel_size, (np.ndim(volume),))
+    widths = [(k // 2, k // 2) for k in sizes]
+    padded = np.pad(volume, widths)
+    places = np.pad(np.arange(np.size(volume)).reshape(np.shape(volume)), widths, constant_values=-1)
+    axes = tuple(range(np.ndim(volume)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, tuple(sizes), axes)
+    sources = np.lib.stride_tricks.sliding_window_view(places, tuple(sizes), axes)
+    flat = np.reshape(windows, (*np.shape(volume), -1))
+    middle = np.argsort(flat, axis=-1, kind="stable")[..., flat.shape[-1] // 2]
+    return np.take_along_axis(np.reshape(sources, flat.shape), middle[..., None], -1)[..., 0]
+
+
+def median_sources(g, volume, kernel_size):
+    places = median_places(volume, kernel_size)
+    return g[places >= 0], np.asarray(volume), np.unravel_index(places[places >= 0], np.shape(volume))
+
+
+@forward(signal.medfilt)
+def medfilt_forward(volume_dot, y, volume, kernel_size=None):
+    places = median_places(volume, kernel_size)
+    return np.where(places >= 0, np.ravel(volume_dot)[np.maximum(places, 0)], 0)
+
+
+@reverse(signal.windows.gaussian, wrt="std", at=[(5, 1.3), case(6, 0.7, sym=False)])
+def gaussian_window(g, y, M, std, sym=True):
+    return unbroadcast(np.sum(-2 * g * y * np.log(y)) / std, std)
+
+
+@forward(signal.windows.gaussian)
+def gaussian_window_forward(std_dot, y, M, std, sym=True):
+    return -2 * y * np.log(y) / std * std_dot
+
+
+@reverse(signal.windows.exponential, wrt="tau", at=[case(5, None, 1.3), case(6, 1.5, 0.7, False)])
+def exponential_window(g, y, M, center=None, tau=1.0, sym=True):
+    return unbroadcast(np.sum(-g * y * np.log(y)) / tau, tau)
+
+
+@forward(signal.windows.exponential)
+def exponential_window_forward(tau_dot, y, M, center=None, tau=1.0, sym=True):
+    return -y * np.log(y) / tau * tau_dot
+
+
+@reverse(signal.windows.general_gaussian, wrt="sig", at=[(5, 1.5, 1.3), case(6, 1.2, 0.7, sym=False)])
+def general_gaussian_window(g, y, M, p, sig, sym=True):
+    return unbroadcast(np.sum(-2 * p * g * y * np.log(y)) / sig, sig)
+
+
+@forward(signal.windows.general_gaussian)
+def general_gaussian_window_forward(sig_dot, y, M, p, sig, sym=True):
+    return -2 * p * y * np.log(y) / sig * sig_dot
+
+
+@reverse(signal.windows.kaiser, wrt="beta", at=[(5, 1.3), case(6, 2.7, sym=False)])
+def kaiser_window(g, y, M, beta, sym=True):
+    return unbroadcast(np.sum(g * kaiser_slope(y, M, beta, sym)), beta)
+
+
+@forward(signal.windows.kaiser)
+def kaiser_window_forward(beta_dot, y, M, beta, sym=True):
+    return beta_dot * kaiser_slope(y, M, beta, sym)
+
+
+def kaiser_slope(y, M, beta, sym):
+    """The window is i0(beta r) / i0(beta), with r a half circle over the window."""
+    n = M if sym else M + 1
+    r = np.sqrt(np.maximum(1 - (2 * np.arange(M) / (n - 1) - 1) ** 2, 0))
+    return (r * bessel_i(1, beta * r) - y * bessel_i(1, beta)) / np.i0(beta)
+
+
+@elementwise(signal.sawtooth, at=[0.7, LONG, (LONG, 0.3)])
+def sawtooth(y, t, width=1.0):
+    """Where it jumps the slope is that on the right; width 0 or 1 has one slope only."""
+    return sawtooth_slopes(t, width)[0], sawtooth_slopes(t, width)[1]
+
+
+def sawtooth_slopes(t, width):
+    phase = np.mod(t, 2 * math.pi) / (2 * math.pi)
+    rising = phase < width
+    up, down = np.where(np.equal(width, 0), 1, width), np.where(np.equal(width, 1), 1, 1 - width)
+    slope = np.where(rising, 1 / up, -1 / down) / math.pi
+    of_width = np.where(rising, -2 * phase / up**2, 2 * (1 - phase) / down**2)
+    return slope, of_width
+
+
+@elementwise(
+    signal.chirp,
+    at=[(0.7, 1.0, 2.0, 3.0), (LONG, 1.0, 2.0, 3.0), case(positive(3), 1.0, 2.0, 3.0, method="quadratic")],
+)
+def chirp(y, t, f0, t1, f1, *, method="linear", phi=0, vertex_zero=True):
+    """A cosine, whose slope is minus the sine, a quarter period later, times that of the phase."""
+    if method == "linear":
+        return (
+            chirp_sine(t, f0, t1, f1, method, phi, vertex_zero) * (f0 + (f1 - f0) * t / t1),
+            chirp_sine(t, f0, t1, f1, method, phi, vertex_zero) * (t - t * t / (2 * t1)),
+            chirp_sine(t, f0, t1, f1, method, phi, vertex_zero) * -(f1 - f0) * t * t / (2 * t1 * t1),
+            chirp_sine(t, f0, t1, f1, method, phi, vertex_zero) * t * t / (2 * t1),
+        )
+    return chirp_slopes(t, f0, t1, f1, method, phi, vertex_zero)
+
+
+def chirp_sine(t, f0, t1, f1, method, phi, vertex_zero):
+    """-2 pi sin(phase)"""
+    return 2 * math.pi * signal.chirp(t, f0, t1, f1, method, phi + 90, vertex_zero)
+
+
+def chirp_slopes(t, f0, t1, f1, method, phi, vertex_zero):
+    if method not in ("quadratic", "quad", "q"):
+        raise NotImplementedError(f"the derivative of chirp with method={method!r}")
+    sine = chirp_sine(t, f0, t1, f1, method, phi, vertex_zero)
+    beta, rest = (f1 - f0) / t1**2, t1 - t
+    if vertex_zero:
+        of_beta, of_t1_direct = t**3 / 3, 0.0
+        instant, of_f0, of_f1 = f0 + beta * t * t, t, 0.0
+    else:
+        of_beta, of_t1_direct = (rest**3 - t1**3) / 3, beta * (rest**2 - t1**2)
+        instant, of_f0, of_f1 = f1 - beta * rest**2, 0.0, t
+    return (
+        sine * instant,
+        sine * (of_f0 - of_beta / t1**2),
+        sine * (of_t1_direct - 2 * beta / t1 * of_beta),
+        sine * (of_f1 + of_beta / t1**2),
+    )
+
+
+nondifferentiable(signal.square, signal.argrelextrema, signal.argrelmax, signal.argrelmin, signal.find_peaks)
+nondifferentiable(signal.choose_conv_method, signal.correlation_lags)
