@@ -42,6 +42,15 @@ def zeros_like(x: Any) -> Any:
     return 0.0
 
 
+def buffer(x: Any) -> Any:
+    """The zero tangent of an array into which differentiated values are written."""
+    if isinstance(x, np.ndarray) and x.dtype.kind in "biu":
+        raise UnsupportedSyntax(
+            f"an array of {x.dtype} receives differentiated values, which it rounds: make it an array of floating point numbers."
+        )
+    return zeros_like(x)
+
+
 def get_attribute(t: Any, x: Any, name: str) -> Any:
     """The tangent of `x.name`, where `t` is that of `x`."""
     if trees.is_zero(t):

@@ -78,6 +78,10 @@ def snapshot(x: Any) -> Any:
     """A primal value as it is now, safe from later writes in place; numbers and strings are returned as they are."""
     if isinstance(x, np.ndarray) or (hasattr(x, "__array_function__") and not isinstance(x, np.generic)):
         return x.copy()
+    if type(x) in (list, tuple):
+        return type(x)([snapshot(v) for v in x])
+    if type(x) is dict:
+        return {k: snapshot(v) for k, v in x.items()}
     return x
 
 
@@ -414,3 +418,14 @@ def refuse_mutable(x: Any, name: str, place: str) -> None:
     """Raise if `x`, given to a function that updates its parameter in place, is an array or a list."""
     if isinstance(x, (np.ndarray, list, dict)):
         raise AliasError(f"{place}: this call writes into its argument `{name}`\nLet the function return a new value instead.")
+
+
+def structure(x: Any) -> Any:
+    """The containers of `x`, copied, with the values they hold: what `like` needs to know of an argument that changes."""
+    if type(x) is list:
+        return [structure(v) for v in x]
+    if type(x) is tuple:
+        return tuple(structure(v) for v in x)
+    if type(x) is dict:
+        return {k: structure(v) for k, v in x.items()}
+    return x

@@ -103,7 +103,8 @@ class Callee:
 
     @property
     def key(self) -> Any:
-        return (self.function.__code__ if self.definition is None else id(self.definition), self.function.__globals__ is None)
+        # Functions that share their code may differ in their defaults and in what they have captured.
+        return (self.function if self.definition is None else id(self.definition), self.captured)
 
     @property
     def name(self) -> str:
@@ -678,7 +679,22 @@ class Emitter:
         worker.parameters = {p.id for p in dataflow.parameters(unit.tree)}
         worker.block(reverse)
         self.facts = recorder_facts
+        self.at_start: dict[str, str] = {}
+        for w in unit.wanted:
+            # A list or dict that grows or shrinks: the gradient has the structure that was passed.
+            if unit.interpreter.all.get(w, UNKNOWN).kind in ("list", "dict", "unknown", "tuple") and self.changes(w):
+                kept = self.at_start[w] = unit.names.fresh(w + "_given")
+                self.facts[kept] = Fact("object")
+                forward.insert(0, assign(kept, call(self.externals.node(trees.structure), name(w))))
         return forward, reverse, result, outputs
+
+    def changes(self, w: str) -> bool:
+        aliases = self.unit.aliases
+        return any(aliases.find(n) in (aliases.find(w), aliases.find(w + "*")) or n.rstrip("*") == w for n, _ in aliases.writes)
+
+    def given(self, w: str) -> Any:
+        """The argument `w` as it was passed."""
+        return name(self.at_start.get(w, w))
 
     def rewritten(self, body: list[Any]) -> list[Any]:
         out = []
@@ -747,8 +763,10 @@ class Emitter:
         pass_.facts[saved] = Fact("object")
         pass_.know(saved, Fact("object"))
         captured = [name(now) for _, now in getattr(node, "captured", ())]
-        made = gast.Call(name(forward), captured + node.args, node.keywords)
-        pass_.replaced[id(s)] = [assign_tuple([v, saved], made, s)]
+        args_now = [self.still(pass_, a, s) for a in captured + node.args]
+        keywords_now = [gast.keyword(k.arg, self.still(pass_, k.value, s)) for k in node.keywords]
+        made = gast.Call(name(forward), args_now, keywords_now)
+        pass_.replaced[id(s)] = [assign_tuple([v, saved], made, s), *self.own_result(pass_, v, s)]
         value = call(reverse, g, name(saved))
         targets = []
         flows: list[tuple[str, Any]] = []
@@ -775,6 +793,20 @@ class Emitter:
             pass_.emit(assign_tuple(targets, value))
         for n, part in flows:
             pass_.contribute(n, part)
+
+    def still(self, pass_: Reverse, atom: Any, s: Any) -> Any:
+        """An argument of a callee that keeps what it is given for its reverse half: a copy, if it is written in place later."""
+        if isinstance(atom, gast.Starred):
+            return gast.Starred(self.still(pass_, atom.value, s), gast.Load())
+        if isinstance(atom, gast.Name) and pass_.aliases.overwritten(atom.id, s):
+            return call(self.externals.node(trees.snapshot), atom)
+        return atom
+
+    def own_result(self, pass_: Reverse, v: str, s: Any) -> list[Any]:
+        """A callee's reverse half may need its result: if that is written in place later, the caller goes on with a copy."""
+        if not pass_.aliases.overwritten(v, s):
+            return []
+        return [assign(v, call(self.externals.node(trees.snapshot), name(v)), s)]
 
     def atom_fact(self, atom: Any) -> Fact:
         if isinstance(atom, gast.Name):
@@ -809,11 +841,12 @@ class Emitter:
         pass_.know(saved, Fact("object"))
         keywords = [k for k in node.keywords]
         kwargs = gast.Dict([None if k.arg is None else constant(k.arg) for k in keywords], [k.value for k in keywords])
-        arguments = [node.func, tuple_(node.args)]
+        kwargs.values = [self.still(pass_, k, s) for k in kwargs.values]
+        arguments = [node.func, tuple_([self.still(pass_, a, s) for a in node.args])]
         if keywords:
             arguments.append(kwargs)
         made = call(self.externals.node(dispatch.forward, "call_forward"), *arguments)
-        pass_.replaced[id(s)] = [assign_tuple([v, saved], made, s)]
+        pass_.replaced[id(s)] = [assign_tuple([v, saved], made, s), *self.own_result(pass_, v, s)]
         whole = pass_.temporary(v + "_parts", call(self.externals.node(dispatch.reverse, "call_reverse"), name(saved), g))
         if any(isinstance(a, gast.Starred) for a in node.args) or any(k.arg is None for k in keywords):
             self.starred(pass_, node, whole)
@@ -928,7 +961,7 @@ class Emitter:
                 return constant(0.0)
             if fact.kind == "array" and fact.real and w in self.floating():
                 return call(self.pass_.np("zeros_like"), name(w))
-            return call(self.externals.node(trees.like), constant(0.0), name(w))
+            return call(self.externals.node(trees.like), constant(0.0), self.given(w))
         shape = self.pass_.fact(out)
         if fact.kind == "scalar" and fact.real and every and shape.kind == "scalar":
             return out
@@ -941,7 +974,7 @@ class Emitter:
                 return out
             if shape.kind == "scalar":
                 return call(self.pass_.np("full_like"), name(w), out)
-        return call(self.externals.node(trees.like), out, name(w))
+        return call(self.externals.node(trees.like), out, self.given(w))
 
     def final_item(self, base: str, position: int, out: Any) -> Any:
         whole = constant(0.0) if out is None else subscript(out, constant(position))
@@ -1020,7 +1053,7 @@ class Emitter:
         pair.uses = self.uses
 
     def final_pair(self, w: str, out: Any) -> Any:
-        return call(self.externals.node(trees.like), constant(0.0) if out is None else out, name(w))
+        return call(self.externals.node(trees.like), constant(0.0) if out is None else out, self.given(w))
 
     def parameter_names(self) -> set[str]:
         return {p.id for p in dataflow.parameters(self.unit.tree)}

@@ -309,7 +309,18 @@ class Forward:
             return gast.Dict([], [])
         if kind == "scalar" or isinstance(value, gast.Constant):
             return constant(0.0)
+        if kind in (*NUMBERS, "unknown") and self.aliases.find(v) in self.written and not self.floating(value):
+            return call(self.helper("buffer"), name(v))
         return self.zero(name(v))
+
+    def floating(self, value: Any) -> bool:
+        """Is an array, made without derivative, surely one of floating point numbers?"""
+        if not isinstance(value, gast.Call) or not self.fact(value.func).known:
+            return False
+        if self.fact(value.func).const not in (np.zeros, np.ones, np.empty):
+            return False
+        dtypes = [*value.args[1:], *(k.value for k in value.keywords if k.arg == "dtype")]
+        return all(self.fact(d).known and self.fact(d).const in (float, np.float64, np.float32) for d in dtypes)
 
     def owned(self, value: Any, op: Any, v: str) -> Any:
         """A tangent that shares memory only where the primal does."""
@@ -598,17 +609,23 @@ class Forward:
         if isinstance(s.target, gast.Name):
             self.update(s, out)
             return
-        out.append(s)
+        repeated = getattr(s, "repeated", False)  # np.add.at, of which the passes see an update
+        ufunc = self.np("add" if isinstance(s.op, gast.Add) else "subtract")
         owner = s.target.value
+        if repeated:
+            index = _as_index(s.target.slice)
+            out.append(expression(call(attribute(ufunc, "at"), name(owner.id), index, clone(s.value)), s))
+        else:
+            out.append(s)
         if not self.is_active(owner):
             self.lost(s, owner)
             return
         if not self.is_active(s.value):
             return
         dot = name(self.dot(owner.id))
-        if getattr(s, "repeated", False):
-            ufunc = self.np("add" if isinstance(s.op, gast.Add) else "subtract")
-            out.append(expression(call(attribute(ufunc, "at"), dot, _as_index(s.target.slice), self.tangent(s.value)), s))
+        if repeated:
+            moved = [dot, _as_index(s.target.slice), self.tangent(s.value)]
+            out.append(expression(call(attribute(clone(ufunc), "at"), *moved), s))
             return
         out.append(augment(subscript(dot, clone(s.target.slice), store=True), s.op, self.tangent(s.value), s))
 

@@ -10,7 +10,7 @@ import numpy as np
 from srcgrad.runtime import dispatch, tangents, trees
 from srcgrad.runtime.rules.table import forward, nondifferentiable, reverse
 
-nondifferentiable(dispatch.tangent_plan_of, tangents.zeros_like, tangents.nothing, trees.attribute_key)
+nondifferentiable(dispatch.tangent_plan_of, tangents.zeros_like, tangents.buffer, tangents.nothing, trees.attribute_key)
 
 
 # What a callee takes before its arguments
