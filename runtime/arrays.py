@@ -66,6 +66,16 @@ def namespace(array: Array) -> Any:
     return BACKENDS[DEVICE_OF_MODULE[module]]() if module in DEVICE_OF_MODULE else sys.modules[module]
 
 
+def copied(array: Array) -> Array:
+    """A copy with memory of its own, also of a scalar."""
+    return np.array(array) if isinstance(array, np.generic) else array.copy()
+
+
+def beside(values: Any, like: Array) -> Array:
+    """Values made on the host (positions, weights, random numbers) as an array where `like` lives."""
+    return namespace(like).asarray(values)
+
+
 def device_type(array: Array) -> str:
     """'cpu' or 'cuda' (or the name of a registered backend)."""
     if isinstance(array, np.ndarray | np.generic):

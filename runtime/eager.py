@@ -184,8 +184,8 @@ __all__ = [
     "save", "scalar_tensor", "scatter", "scatter_add", "select", "set_default_dtype", "set_grad_enabled",
     "set_printoptions", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slogdet",
     "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "sub", "subtract",
-    "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensordot",
-    "tile", "topk", "trace", "transpose", "tril", "triu", "true_divide", "trunc", "uint16", "uint32",
-    "uint64", "uint8", "unbind", "unflatten", "unique", "unsqueeze", "var", "var_mean", "vdot", "vstack",
-    "where", "xlogy", "zeros", "zeros_like",
+    "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split",
+    "tensordot", "tile", "topk", "trace", "transpose", "tril", "triu", "true_divide", "trunc", "uint16",
+    "uint32", "uint64", "uint8", "unbind", "unflatten", "unique", "unsqueeze", "var", "var_mean", "vdot",
+    "vstack", "where", "xlogy", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -164,7 +164,7 @@ def scalar_tensor(
 
 def shape_argument(size: Any) -> tuple[int, ...]:
     """A shape given as separate numbers or as one tuple, list or Size."""
-    if len(size) == 1 and isinstance(size[0], list | tuple):
+    if len(size) == 1 and isinstance(size[0], list | tuple | np.ndarray | range):
         size = size[0]
     return tuple(int(s) for s in size)
 

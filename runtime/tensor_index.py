@@ -12,7 +12,7 @@ from srcgrad.runtime.autograd.graph import LEAF, Node, target_of
 from srcgrad.runtime.autograd.record import call, check_version, rule_node, stand_in, tracked, version_of
 from srcgrad.runtime.tensor import public
 from srcgrad.runtime.tensor_base import Tensor, own_memory, shell, wrap
-from srcgrad.runtime.tensor_inplace import bump, check_writable, copy_, in_place, method, rebase
+from srcgrad.runtime.tensor_inplace import bump, carried, check_writable, copy_, in_place, method, rebase
 from srcgrad.runtime.tensor_types import TYPE_NAMES
 from srcgrad.runtime.tensor_views import (
     ALIAS,
@@ -230,7 +230,7 @@ class IndexPut(Node):
                 rest = g.clone()
                 rest[self.key] = 0
             else:
-                rest = np.array(g)
+                rest = arrays.copied(g)
                 rest[self.key] = 0
         part = g[self.key] if new is not None else None
         if part is not None:
@@ -247,6 +247,8 @@ def _put(self: Tensor, key: Any, value: Tensor, accumulate: bool) -> Tensor:
     history = shell(self)._history if recorded else None
     a = own_memory(self)
     v = value._array
+    if arrays.device_type(v) != arrays.device_type(a):
+        v = carried(v, arrays.device_type(a))
     if v.dtype != a.dtype:
         v = v.astype(a.dtype)
     try:

@@ -126,7 +126,7 @@ class CopySlices(Node):
                 part.copy_(got[0])
             return (whole, *got[1:])
         with no_grad():
-            whole = wrap(np.array(g))
+            whole = wrap(arrays.copied(g))
             part = self._part(whole)._array
             got = self.node.apply(part.copy(), False)
             part[...] = 0 if got[0] is None else got[0]
@@ -254,6 +254,12 @@ class CopyBackwards(Node):
         )
 
 
+def carried(array: Any, kind: str) -> Any:
+    """`array` on another kind of device: `copy_` is one of the ways to ask for that."""
+    host = np.asarray(arrays.to_host(array))
+    return host if kind == "cpu" else arrays.BACKENDS[kind]().asarray(host)
+
+
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Copy the values of `other` (broadcast, and converted to this dtype)."""
     from srcgrad.runtime.autograd.record import stand_in
@@ -264,6 +270,8 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     check_writable(self, recorded, False)
     history = shell(self)._history if recorded else None
     value = other._array
+    if type(value) is not type(self._array) and arrays.device_type(value) != arrays.device_type(self._array):
+        value = carried(value, arrays.device_type(self._array))
     try:
         value = np.broadcast_to(value, self._array.shape)
     except ValueError:

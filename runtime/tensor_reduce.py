@@ -342,7 +342,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     d = dimension(dim, a.ndim)
     if k > a.shape[d]:
         raise RuntimeError("selected index k out of range")
-    order = np.take(_order(a, d, largest), np.arange(k), axis=d)
+    order = _order(a, d, largest)[(slice(None),) * d + (slice(0, k),)]
     return _along(TOPK, input, order, d, True, "topk")
 
 
@@ -509,7 +509,9 @@ def _running(name: str, compute: Any, better: Callable[[Any, Any], Any]) -> None
         a = input._array
         d = dimension(dim, a.ndim)
         best = compute.accumulate(a, axis=d)
-        positions = np.arange(a.shape[d]).reshape([-1 if k == d else 1 for k in range(a.ndim)])
+        positions = (
+            arrays.namespace(a).arange(a.shape[d]).reshape([-1 if k == d else 1 for k in range(a.ndim)])
+        )
         indices = np.maximum.accumulate(np.where(a == best, positions, 0), axis=d)
         return _along(kind, input, indices, d, True, name)
 

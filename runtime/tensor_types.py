@@ -283,7 +283,9 @@ def result_dtype(operands: tuple[Any, ...]) -> np.dtype[Any]:
     """
     best: list[np.dtype[Any] | None] = [None, None, None]
     for o in operands:
-        kind = number_kind(o) if type(o) in (int, float, bool, complex) else -1
+        kind = (
+            number_kind(o) if isinstance(o, int | float | complex) and not isinstance(o, np.generic) else -1
+        )
         if kind >= 0:
             level, d = 2, number_dtype(kind)
         else:

@@ -553,7 +553,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is contiguous, else a copy."""
     if self.is_contiguous():
         return self
-    return call(CLONE, (self,), out=np.ascontiguousarray(self._array))  # type: ignore[no-any-return]
+    return call(CLONE, (self,), out=self._array.copy())  # type: ignore[no-any-return]
 
 
 @public("repeat", function=False)

@@ -50,8 +50,9 @@ def run(
                 leaves.append(node)
             elif needed is None or node in needed:
                 heapq.heappush(ready, (-node._number, node))
-    before = (state.recording, state.inference)
+    before, in_rules = (state.recording, state.inference), state.in_rules
     set_state(graph, False)
+    state.in_rules = graph
     token = arrays.hush()
     try:
         for leaf in leaves:
@@ -60,6 +61,7 @@ def run(
     finally:
         arrays.unhush(token)
         set_state(*before)
+        state.in_rules = in_rules
     return found
 
 

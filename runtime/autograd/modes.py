@@ -21,6 +21,8 @@ class State(threading.local):
     watchers: tuple[Callable[[Any], None], ...] = ()
     """Called with each new node: anomaly mode, saved-tensor hooks."""
     anomaly: bool = False
+    in_rules: bool = False
+    """Whether rules run on Tensors now: then NumPy's arithmetic with bools holds, which PyTorch forbids."""
     check_nan: bool = True
 
 

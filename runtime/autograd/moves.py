@@ -8,15 +8,8 @@ from srcgrad.runtime import arrays
 from srcgrad.runtime.autograd.graph import Node, target_of
 from srcgrad.runtime.autograd.record import tracked
 from srcgrad.runtime.tensor_base import Tensor, wrap
+from srcgrad.runtime.tensor_inplace import carried
 from srcgrad.runtime.tensor_types import device
-
-
-def carried(array: Any, kind: str) -> Any:
-    """`array` on another kind of device."""
-    if arrays.device_type(array) == kind:
-        return array
-    host = arrays.to_host(array)
-    return host if kind == "cpu" else arrays.BACKENDS[kind]().asarray(host)
 
 
 class Move(Node):

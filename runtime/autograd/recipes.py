@@ -23,16 +23,32 @@ from srcgrad.runtime import support
 from srcgrad.runtime.rules.table import Rule
 
 SHAPE_ATTRIBUTES = {"shape", "ndim", "size", "dtype", "itemsize"}
-_FIRST = {
-    np.shape, np.ndim, np.size, np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.iscomplexobj,
-    np.isrealobj, np.result_type, len, isinstance, type, support.count,
-}  # fmt: skip
-_SECOND = {
-    support.unbroadcast, support.expand, support.scatter, support.split_like, support.put_along, support.carried,
-    support.diagonal_scatter, support.unrepeat, support.untile, support.window_scatter, support.unpad,
-    support.unstack,
-}  # fmt: skip
-"""Functions that read only the shape and dtype of their first, or second, argument."""
+_SHAPE_ONLY: dict[Any, int] = {
+    **dict.fromkeys(
+        [
+            np.shape,
+            np.ndim,
+            np.size,
+            np.zeros_like,
+            np.ones_like,
+            np.empty_like,
+            np.full_like,
+            np.iscomplexobj,
+        ],
+        0,
+    ),
+    **dict.fromkeys([np.isrealobj, np.result_type, len, isinstance, type, support.count], 0),
+    **dict.fromkeys([support.unbroadcast, support.expand, support.scatter, support.split_like], 1),
+    **dict.fromkeys([support.put_along, support.carried, support.diagonal_scatter, support.unrepeat], 1),
+    **dict.fromkeys([support.untile, support.window_scatter, support.unpad, support.unstack], 1),
+    **dict.fromkeys([support.matmul_left, support.dot_left, support.inner_left, support.tensordot_left], 1),
+    **dict.fromkeys(
+        [support.matmul_right, support.dot_right, support.inner_right, support.tensordot_right], 2
+    ),
+    support.unkron_left: 1,
+    support.unkron_right: 2,
+}
+"""Functions that read only the shape and dtype of one argument: its position."""
 
 
 @dataclass
@@ -151,8 +167,7 @@ def _mentions(tree: ast.FunctionDef, scope: dict[str, Any]) -> tuple[set[str], s
         elif isinstance(node, ast.Call):
             called = _resolve(node.func, scope)
             for i, argument in enumerate(node.args):
-                reads_shape = (i == 0 and called in _FIRST) or (i == 1 and called in _SECOND)
-                if reads_shape and isinstance(argument, ast.Name):
+                if isinstance(argument, ast.Name) and called is not None and _SHAPE_ONLY.get(called) == i:
                     shapes.add(argument.id)
                 else:
                     visit(argument)

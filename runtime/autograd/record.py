@@ -123,15 +123,17 @@ class RuleUser(Node):
             return self._as_result(value) if graph else value._array
         if out is None:
             return None
+        if type(out) is tuple:
+            return tuple(self._as_result(o, i) for i, o in enumerate(out)) if graph else out
         if self.counter is None:
             return out
         if self.counter[0] != self.version:
             raise modified(out, self, self.counter[0], self.version)
         return self._as_result(out) if graph else out
 
-    def _as_result(self, value: Any) -> Any:
+    def _as_result(self, value: Any, number: int | None = None) -> Any:
         t = wrap(value._array if isinstance(value, Tensor) else value)
-        t._history, t._counter = self, self.counter
+        t._history, t._counter = self if number is None else Port(self, number), self.counter
         return t
 
     def save_result(self, tensor: Tensor) -> None:
@@ -350,7 +352,8 @@ def reversed_node(name: str, function: Any) -> type[Elementwise]:
         return made
 
     members = {
-        "__slots__": (), "function": function, "recipes": {}, "recipe_for": classmethod(recipe_for), "single": True,
+        "__slots__": (), "function": function, "recipes": {}, "recipe_for": classmethod(recipe_for),
+        "single": True,
     }  # fmt: skip
     return type(name, (Binary,), members)
 
@@ -455,7 +458,8 @@ class RuleNode(RuleUser):
     plans: ClassVar[dict[int, Any]]
     keywords: dict[str, Any]
     layout: tuple[tuple[int, int | None], ...]
-    """For each differentiable argument: its place in `wrt`, and how many tensors it is a list of (or None)."""
+    """For each differentiable argument: its place in `wrt`, and how many tensors it is a list of (or
+    None)."""
     complex: bool
     outputs: int
     shown: dict[str, Any] | None
@@ -480,7 +484,10 @@ class RuleNode(RuleUser):
         args = []
         for i, s in enumerate(self.saved):
             if type(s) is list:
-                args.append([unpacked(x, versions[i][j], graph) for j, x in enumerate(s)])  # type: ignore[index]
+                each = versions[i] if versions is not None else 0
+                args.append(
+                    [unpacked(x, each[j] if type(each) is list else 0, graph) for j, x in enumerate(s)]
+                )  # type: ignore[index]
             elif s is None:
                 args.append(None)
             else:
@@ -681,7 +688,8 @@ _LAYOUTS = tuple(tuple((i, None) for i in range(n)) for n in range(4))
 
 
 def _plan(kind: type[RuleNode], mask: int, count: int) -> Any:
-    """What `record_plain` needs to know: the recipe, and for each input whether its value or shape is kept."""
+    """What `record_plain` needs to know: the recipe, and for each input whether its value or shape is
+    kept."""
     rule = kind.find_rule()
     made = recipe(rule, tuple(bool(mask >> i & 1) for i in range(len(rule.wrt))))
     if kind.keep is not None:
@@ -700,8 +708,10 @@ def record_plain(
     keywords: dict[str, Any] = NOTHING,
     shown: dict[str, Any] | None = None,
 ) -> None:
-    """`record_rule` for the common case: the differentiable arguments come first and are Tensors of one real floating
-    dtype, which the result has too; `rest` are the other positional arguments, of which no value may be an array.
+    """`record_rule` for the common case: the differentiable arguments come first and are Tensors of one
+    real floating
+    dtype, which the result has too; `rest` are the other positional arguments, of which no value may be an
+    array.
     """
     mask = 0
     bit = 1

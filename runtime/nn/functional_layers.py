@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.runtime.arrays import beside
 from srcgrad.runtime.autograd.record import call, record_plain, rule_node, tracked
 from srcgrad.runtime.rules import neural_affine, neural_conv, neural_loss
 from srcgrad.runtime.tensor_base import Tensor, wrap
@@ -58,12 +59,11 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 
 def _mask(input: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
+    kind = input._array.dtype
+    if p == 1:
+        return wrap(beside(np.zeros(shape, kind), input._array))
     kept = default_generator.random.random(shape) >= p
-    return wrap(
-        kept.astype(input._array.dtype) / input._array.dtype.type(1 - p)
-        if p < 1
-        else np.zeros(shape, input._array.dtype)
-    )
+    return wrap(beside(kept.astype(kind) / kind.type(1 - p), input._array))
 
 
 def _check_probability(p: float) -> None:
@@ -123,7 +123,7 @@ def embedding(
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     i = tensor._array
     n = int(i.max()) + 1 if num_classes == -1 else num_classes
-    return wrap((np.expand_dims(i, -1) == np.arange(n)).astype(np.int64))
+    return wrap((np.expand_dims(i, -1) == beside(np.arange(n), i)).astype(np.int64))
 
 
 # --- normalisation ------------------------------------------------------------------------------------------
@@ -266,7 +266,9 @@ def interpolate(
     out = input
     for axis, (o, m) in enumerate(zip(old, new, strict=True)):
         if mode == "nearest":
-            out = out.index_select(axis + 2, wrap((np.arange(m) * o // m).astype(np.int64)))
+            out = out.index_select(
+                axis + 2, wrap(beside((np.arange(m) * o // m).astype(np.int64), input._array))
+            )
             continue
         matrix = np.zeros((m, o), input._array.dtype)
         at = (
@@ -278,7 +280,7 @@ def interpolate(
         high = np.minimum(low + 1, o - 1)
         np.add.at(matrix, (np.arange(m), low), 1 - (at - low))
         np.add.at(matrix, (np.arange(m), high), at - low)
-        out = (out.movedim(axis + 2, -1) @ wrap(matrix.T.copy())).movedim(-1, axis + 2)
+        out = (out.movedim(axis + 2, -1) @ wrap(beside(matrix.T.copy(), input._array))).movedim(-1, axis + 2)
     return out
 
 
@@ -298,7 +300,9 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     columns = (np.arange(k[1]) * d[1])[None, :, None, None] + (np.arange(positions[1]) * s[1])[
         None, None, None, :
     ]
-    return x[:, :, wrap(rows), wrap(columns)].reshape(batch, channels * k[0] * k[1], -1)  # type: ignore[no-any-return]
+    return x[:, :, wrap(beside(rows, x._array)), wrap(beside(columns, x._array))].reshape(
+        batch, channels * k[0] * k[1], -1
+    )  # type: ignore[no-any-return]
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
@@ -325,7 +329,8 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = (query @ key.transpose(-2, -1)) * factor
     if is_causal:
-        attn_mask = wrap(np.tril(np.ones((query.shape[-2], key.shape[-2]), dtype=bool)))
+        causal = np.tril(np.ones((query.shape[-2], key.shape[-2]), dtype=bool))
+        attn_mask = wrap(beside(causal, query._array))
     if attn_mask is not None:
         if attn_mask._array.dtype.kind == "b":
             scores = scores.masked_fill(attn_mask.logical_not(), float("-inf"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.runtime.arrays import beside
 from srcgrad.runtime.autograd.record import call, record_plain, rule_node, tracked
 from srcgrad.runtime.nn.functional_activation import logsigmoid
 from srcgrad.runtime.nn.functional_layers import pairwise_distance
@@ -316,14 +317,14 @@ def multi_margin_loss(
     x = unsqueeze(input, 0) if input.ndim == 1 else input
     i = target.reshape(-1)
     n, c = x.shape
-    rows = wrap(np.arange(n))
+    rows = wrap(beside(np.arange(n), x._array))
     right = x[rows, i].unsqueeze(1)
     gap = (margin - right + x).clamp(min=0)
     if p == 2:
         gap = gap * gap
     if weight is not None:
         gap = gap * weight[i].unsqueeze(1)
-    others = wrap((np.arange(c)[None] != i._array[:, None]).astype(x._array.dtype))
+    others = wrap((beside(np.arange(c)[None], x._array) != i._array[:, None]).astype(x._array.dtype))
     losses = (gap * others).sum(1) / c
     return _reduced(losses[0] if input.ndim == 1 else losses, reduction)
 
@@ -386,7 +387,7 @@ def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
     if not isinstance(var, Tensor):
-        var = wrap(np.full(input._array.shape, var, input._array.dtype))
+        var = wrap(np.full_like(input._array, var))
     if bool((var._array < 0).any()):
         raise ValueError("var has negative entry/entries")
     clamped = var.clone()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.runtime.arrays import beside, namespace
 from srcgrad.runtime.autograd.record import call, rule_node
 from srcgrad.runtime.rules import neural_conv
 from srcgrad.runtime.tensor_base import Tensor, wrap
@@ -186,7 +187,9 @@ def _avg_pool(n: int) -> Callable[..., Tensor]:
                 counts = counts * each.reshape([-1 if a == axis else 1 for a in range(n)])
             scale = (1 / counts).astype(x._array.dtype)
             out = total * (
-                wrap(scale) if len(set(scale.reshape(-1).tolist())) > 1 else float(scale.reshape(-1)[0])
+                wrap(beside(scale, x._array))
+                if len(set(scale.reshape(-1).tolist())) > 1
+                else float(scale.reshape(-1)[0])
             )
         return squeeze(out, 0) if alone else out
 
@@ -217,7 +220,7 @@ def _adaptive_avg(n: int) -> Callable[..., Tensor]:
             matrix = np.zeros((m, w), x._array.dtype)
             for i, (start, end) in enumerate(_bins(m, w)):
                 matrix[start:end, i] = 1 / (end - start)
-            out = (out.movedim(axis + 2, -1) @ wrap(matrix)).movedim(-1, axis + 2)
+            out = (out.movedim(axis + 2, -1) @ wrap(beside(matrix, x._array))).movedim(-1, axis + 2)
         return squeeze(out, 0) if alone else out
 
     pool.__name__ = pool.__qualname__ = f"adaptive_avg_pool{n}d"
@@ -231,7 +234,7 @@ def _adaptive_max(n: int) -> Callable[..., Any]:
         x, alone = _batched(input, n, f"adaptive_max_pool{n}d")
         shape = x._array.shape[2:]
         wanted = tuple(m if w is None else w for w, m in zip(several(output_size, n), shape, strict=True))
-        flat = np.zeros((*x._array.shape[:2], *wanted), np.int64)
+        flat = namespace(x._array).zeros((*x._array.shape[:2], *wanted), dtype=np.int64)
         for position in np.ndindex(*wanted):
             spans = [_bins(m, w)[i] for m, w, i in zip(shape, wanted, position, strict=True)]
             part = x._array[(slice(None), slice(None), *(slice(b, e) for b, e in spans))]

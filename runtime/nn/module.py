@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.runtime.arrays import BACKENDS
 from srcgrad.runtime.autograd.graph import Handle
 from srcgrad.runtime.autograd.modes import no_grad
 from srcgrad.runtime.nn.parameter import Buffer, Parameter
 from srcgrad.runtime.tensor_base import Tensor
-from srcgrad.runtime.tensor_types import as_dtype
+from srcgrad.runtime.tensor_types import as_dtype, device
 
 IncompatibleKeys = namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])
 
@@ -403,9 +404,7 @@ class Module:
             if isinstance(a, Tensor):
                 dtype = a.dtype
                 rest.append(a.device)
-            elif (
-                isinstance(a, str) and a.partition(":")[0] in ("cpu", "cuda") or type(a).__name__ == "device"
-            ):
+            elif isinstance(a, device) or (isinstance(a, str) and a.partition(":")[0] in BACKENDS):
                 rest.append(a)
             elif not isinstance(a, bool):
                 dtype = as_dtype(a)

@@ -176,9 +176,7 @@ class Adagrad(Optimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 self.state[p]["step"] = wrap(np.zeros((), np.float32))
-                self.state[p]["sum"] = wrap(
-                    np.full(p._array.shape, group["initial_accumulator_value"], p._array.dtype)
-                )
+                self.state[p]["sum"] = wrap(np.full_like(p._array, group["initial_accumulator_value"]))
 
     def update(self, group: dict[str, Any], parameters: list[Tensor]) -> None:
         for p in parameters:

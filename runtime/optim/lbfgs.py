@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.runtime.arrays import copied
 from srcgrad.runtime.autograd.modes import enable_grad, no_grad
 from srcgrad.runtime.optim.optimizer import Optimizer, assign, check, number
 from srcgrad.runtime.tensor_base import Tensor
@@ -165,7 +166,7 @@ class LBFGS(Optimizer):
         return np.concatenate(parts)
 
     def _values(self) -> list[Any]:
-        return [np.array(p._array) for p in self._params]
+        return [copied(p._array) for p in self._params]
 
     def _move(self, t: float, d: Any) -> None:
         start = 0

@@ -237,7 +237,7 @@ def kept(state: dict[str, Any], name: str, like: Any) -> Any:
     """The array of a tensor in `state`, made of zeros at first."""
     t = state.get(name)
     if t is None:
-        t = state[name] = wrap(np.zeros_like(like, shape=np.shape(like)))
+        t = state[name] = wrap(np.zeros_like(like))
         own_memory(t)
     return own_memory(t)
 

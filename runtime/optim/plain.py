@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.runtime.arrays import copied
 from srcgrad.runtime.optim.optimizer import (
     Optimizer,
     assign,
@@ -55,7 +56,7 @@ class SGD(Optimizer):
                 state = self.state[p]
                 buffer = state.get("momentum_buffer")
                 if buffer is None:
-                    buffer = state["momentum_buffer"] = wrap(np.array(g))
+                    buffer = state["momentum_buffer"] = wrap(copied(g))
                     b = own_memory(buffer)
                 else:
                     b = own_memory(buffer)
@@ -133,12 +134,12 @@ class Rprop(Optimizer):
         low, high = group["etas"]
         smallest, largest = group["step_sizes"]
         for p in parameters:
-            g = np.array(gradient(p, group))
+            g = copied(gradient(p, group))
             state = self.state[p]
             counted(state)
             before = kept(state, "prev", g)
             if "step_size" not in state:
-                state["step_size"] = wrap(np.full(np.shape(g), number(group["lr"]), g.dtype))
+                state["step_size"] = wrap(np.full_like(g, number(group["lr"])))
             size = own_memory(state["step_size"])
             sign = np.sign(g * before)
             factor = np.where(sign > 0, high, np.where(sign < 0, low, 1.0)).astype(g.dtype)

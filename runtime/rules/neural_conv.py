@@ -14,6 +14,7 @@ import itertools
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from srcgrad.runtime.arrays import namespace
 from srcgrad.runtime.rules.inputs import generic
 from srcgrad.runtime.rules.table import forward, reverse
 from srcgrad.runtime.support import _observable as observable
@@ -77,7 +78,7 @@ def convolve(x, w, stride, padding, dilation, groups=1):
     weights = w.reshape(groups, w.shape[0] // groups, -1)
     out = rows @ weights.transpose(0, 2, 1)
     out = out.transpose(1, 0, 2).reshape(x.shape[0], *positions, w.shape[0])
-    return np.ascontiguousarray(np.moveaxis(out, -1, 1))
+    return np.moveaxis(out, -1, 1).copy()
 
 
 @observable
@@ -247,7 +248,7 @@ def pool_argmax(x, size, stride, padding, dilation, positions):
         inner.append(rest % k)
         rest = rest // k
     for axis, (offset, s, p, d) in enumerate(zip(reversed(inner), stride, padding, dilation, strict=True)):
-        start = (np.arange(positions[axis]) * s - p).reshape(
+        start = (namespace(x).arange(positions[axis]) * s - p).reshape(
             (1, 1) + tuple(-1 if a == axis else 1 for a in range(n))
         )
         flat = flat * x.shape[2 + axis] + start + offset * d

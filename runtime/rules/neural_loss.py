@@ -214,12 +214,14 @@ def embedding_forward(weight_dot, y, weight, indices, padding_idx=None):
 
 def deviation_root(x, axis, eps):
     """`1 / sqrt(var + eps)` along `axis`, kept."""
-    return 1 / np.sqrt(np.var(x, axis=axis, keepdims=True) + eps)
+    d = x - np.mean(x, axis=axis, keepdims=True)
+    return 1 / np.sqrt(np.mean(d * d, axis=axis, keepdims=True) + eps)
 
 
 def standard(x, axis, eps):
     """`x` less its mean, over its deviation."""
-    return (x - np.mean(x, axis=axis, keepdims=True)) * deviation_root(x, axis, eps)
+    d = x - np.mean(x, axis=axis, keepdims=True)
+    return d / np.sqrt(np.mean(d * d, axis=axis, keepdims=True) + eps)
 
 
 def normalize(x, weight, bias, axis, eps):
