@@ -381,6 +381,20 @@ def unless(g: Any, key: Any, *later: Any) -> Any:
     return g.get(key, 0.0)
 
 
+def unselected(g: Any, of: dict[Any, Any], x: dict[Any, Any], *later: Any) -> Any:
+    """The cotangent of `of` for `select(of, x, *later)`."""
+    if is_zero(g):
+        return zeros_like(of)
+    return {k: g.get(k, 0.0) if k in x and not any(k in c for c in later) else zeros_like(v) for k, v in of.items()}
+
+
+def taken(g: Any, index: Any) -> Any:
+    """The cotangent of `part` for `placed(part, like_, index)`."""
+    if is_zero(g):
+        return 0.0
+    return copy(g.get(index, 0.0)) if isinstance(g, dict) else copy(g[index])
+
+
 def reachable(x: Any) -> list[Any]:
     """`x` and the arrays, lists and dicts that it holds, however deep."""
     found, seen, todo = [], set(), [x]

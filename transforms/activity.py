@@ -15,6 +15,7 @@ import gast
 
 from srcgrad.transforms import resolve
 from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree.build import root
 
 DISCRETE_KINDS = ("string", "none", "module")
 
@@ -56,11 +57,11 @@ class Flow:
             sources = [n for _, n in self.operation(s.value).operands]
             if isinstance(to, gast.Name):
                 self.edge(sources, to.id)
-            elif isinstance(to.value, gast.Name):
-                self.edge(sources, to.value.id)
+            elif isinstance(root(to), gast.Name):
+                self.edge(sources, root(to).id)
         elif isinstance(s, gast.AugAssign):
             sources = [s.value.id] if isinstance(s.value, gast.Name) else []
-            owner = s.target if isinstance(s.target, gast.Name) else s.target.value
+            owner = root(s.target)
             if isinstance(owner, gast.Name):
                 self.edge(sources, owner.id)
         elif isinstance(s, gast.Expr) and isinstance(s.value, gast.Call):

@@ -22,6 +22,7 @@ from srcgrad.transforms.facts import UNKNOWN
 from srcgrad.transforms.normalize import MUTATORS
 from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree.build import root
 
 VALUES = ("scalar", "string", "none", "module", "function", "closure")
 Relation = dict[str, set[str]]
@@ -68,7 +69,9 @@ class Aliases:
         """Names whose memory a statement may write."""
         if isinstance(s, gast.Assign) and isinstance(s.targets[0], (gast.Subscript, gast.Attribute)):
             owner = s.targets[0].value
-            return [owner.id] if isinstance(owner, gast.Name) else []
+            if isinstance(owner, gast.Name):
+                return [owner.id]
+            return [root(owner).id + "*"] if isinstance(root(owner), gast.Name) else []
         if isinstance(s, gast.AugAssign):
             owner = s.target if isinstance(s.target, gast.Name) else s.target.value
             if isinstance(owner, gast.Name) and not (owner is s.target and self.kind(owner.id) in VALUES):
@@ -152,9 +155,9 @@ class Aliases:
                         self.relate(r, v + "*" if star else v, x + "*")
                         if self.kind(x) not in ("tuple", "list"):
                             self.relate(r, v + "*" if star else v, x)
-            elif isinstance(to.value, gast.Name) and isinstance(s.value, gast.Name):
-                if self.kind(to.value.id) not in ("array", "numeric"):
-                    self.hold(r, to.value.id, s.value.id)
+            elif isinstance(root(to), gast.Name) and isinstance(s.value, gast.Name):
+                if self.kind(root(to).id) not in ("array", "numeric"):
+                    self.hold(r, root(to).id, s.value.id)
         elif isinstance(s, gast.Expr) and isinstance(s.value, gast.Call):
             op = resolve.operation(s.value)
             if op.kind in ("append", "insert") and isinstance(s.value.func.value, gast.Name):
@@ -244,15 +247,14 @@ class Aliases:
                     link(v, shared[n] | held[n])
                     link(v + "*", shared[n] | held[n])
         if not sources and isinstance(value, (gast.Name, gast.Attribute, gast.Subscript)):
-            root = value
-            while isinstance(root, (gast.Attribute, gast.Subscript)):
-                root = root.value
-            if isinstance(root, gast.Name) and root.id != v:
-                link(v, {root.id, root.id + "*", *r.get(root.id, ()), *r.get(root.id + "*", ())})
+            start = root(value)
+            if isinstance(start, gast.Name) and start.id != v:
+                link(v, {start.id, start.id + "*", *r.get(start.id, ()), *r.get(start.id + "*", ())})
 
     def check(self, n: str, s: Any, r: Relation) -> None:
         live = self.live.get(id(s), set())
-        for t in sorted(r.get(n, ())):
+        token, n = n, n.rstrip("*")
+        for t in sorted(r.get(token, ())):
             other = t.rstrip("*")
             if other == getattr(s, "returned_to", None):
                 continue  # an element that is updated and put back at once
@@ -272,9 +274,9 @@ class Aliases:
         """May the memory of `n`, as `s` reads it, be written before the reverse sweep?"""
         if self.kind(n) in VALUES or not self.writes or id(s) not in self.position:
             return False
-        root = self.find(n)
+        same = self.find(n)
         for written, where in self.writes:
-            if self.find(written) != root and written != n:
+            if self.find(written) != same and written.rstrip("*") != n:
                 continue
             if self.position[where] > self.position[id(s)]:
                 return True

@@ -133,10 +133,14 @@ class _Desugar:
         test = self.test(clone(s.test), s, before)
         body = self.block(s.body)
         if before:
-            leave = at(gast.If(test, body, [at(gast.Break(), s)]), s)
-            out.append(at(gast.While(constant(True), [*before, leave], self.block(s.orelse)), s))
+            leave: Block = [at(gast.Break(), s)]
             if s.orelse:
-                raise self.refuse(s.test, "`while` with an assignment in its test and an `else`", "Assign in the body instead.")
+                done = self.names.fresh("done")
+                out.append(assign(done, constant(False), s))
+                leave.insert(0, assign(done, constant(True), s))
+            out.append(at(gast.While(constant(True), [*before, at(gast.If(test, body, leave), s)], []), s))
+            if s.orelse:
+                out.append(if_(name(done), self.block(s.orelse), [], s))
             return
         out.append(at(gast.While(test, body, self.block(s.orelse)), s))
 

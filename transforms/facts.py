@@ -209,6 +209,13 @@ class Interpreter:
             owner = self.expr(to.value)
             if isinstance(to, gast.Subscript):
                 self.expr(to.slice)
+            start = to.value
+            while isinstance(start, (gast.Subscript, gast.Attribute)):
+                start = start.value
+            if start is not to.value and isinstance(start, gast.Name) and start.id in self.env:
+                outer = self.env[start.id]
+                if outer.kind in ("list", "dict", "tuple") and not (owner.kind == "array" or owner.items == fact):
+                    self.bind(start.id, Fact(outer.kind))
             if isinstance(to.value, gast.Name) and owner.kind in ("list", "dict", "tuple"):
                 self.bind(to.value.id, self.stored_into(owner, to, fact))
 

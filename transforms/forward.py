@@ -547,9 +547,10 @@ class Forward:
 
     def flow_sequence(self, op: Any, v: str, s: Any, out: Block) -> Any:
         n = op.operands[0][1]
-        if self.kind(n) not in ("list", "tuple", "array", "numeric"):
-            raise self.refuse(op.node, f"`{op.function.__name__}` of this", "Build the list in a loop.")
-        return call(clone(s.value.func), name(self.dot(n)))
+        if self.kind(n) in ("list", "tuple", "array"):
+            return call(clone(s.value.func), name(self.dot(n)))
+        made = call(self.helper("listed"), name(self.dot(n)), name(n))
+        return made if op.function is list else call(clone(s.value.func), made)
 
     def flow_concat(self, op: Any, v: str, s: Any, out: Block) -> Any:
         return gast.BinOp(self.tangent(s.value.left), s.value.op, self.tangent(s.value.right))

@@ -98,10 +98,24 @@ class _Flatten:
 
     def place(self, to: Any, s: Any, out: Block) -> Any:
         """A subscript or attribute as the target of a store."""
-        owner = self.atom(to.value, s, out)
+        owner = self.path(to.value, s, out)
         if isinstance(to, gast.Attribute):
             return at(gast.Attribute(owner, to.attr, gast.Store()), to)
         return at(gast.Subscript(owner, self.index(to.slice, s, out), gast.Store()), to)
+
+    def path(self, e: Any, s: Any, out: Block) -> Any:
+        """The container that a store changes: a name, or a part of a part of what a name holds, `xs[i].field[j]`."""
+        known = getattr(e, "fact", UNKNOWN).kind
+        if isinstance(e, gast.Subscript) and self.taint.expr(e) and not isinstance(e.slice, (gast.Slice, gast.Tuple)):
+            if getattr(e.value, "fact", UNKNOWN).kind not in ("array", "numeric"):
+                made = gast.Subscript(self.path(e.value, s, out), self.index(e.slice, s, out), gast.Load())
+                made.fact = getattr(e, "fact", UNKNOWN)
+                return at(made, e)
+        if isinstance(e, gast.Attribute) and self.taint.expr(e) and not is_atom(e) and known not in ("module", "function"):
+            made = gast.Attribute(self.path(e.value, s, out), e.attr, gast.Load())
+            made.fact = getattr(e, "fact", UNKNOWN)
+            return at(made, e)
+        return self.atom(e, s, out)
 
     def stmt_AugAssign(self, s: Any, out: Block) -> None:
         to, kind = s.target, getattr(s.target, "fact", UNKNOWN).kind

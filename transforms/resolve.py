@@ -193,7 +193,7 @@ def _call(e: Any) -> Operation:
         if not e.keywords and fact(e.args[0]).kind == "dict":
             return Operation("copy_of", operands=_names([("x", e.args[0])]))
     if isinstance(known, functools.partial) or isinstance(known, (types.FunctionType, types.MethodType, type)) or callable(known):
-        return Operation("dispatch", function=known, operands=_names([("func", func), *values]))
+        return Operation("dispatch", function=known, operands=_names(values))
     return Operation("dispatch", operands=_names([("func", func), *values]))
 
 

@@ -44,6 +44,7 @@ from srcgrad.transforms.tree.build import (
     multiply,
     name,
     negative,
+    root,
     subscript,
     total,
 )
@@ -1035,11 +1036,15 @@ class Reverse:
                     self.add_item(x, index, g)
 
     def store_item(self, s: Any, to: Any) -> None:
-        if not isinstance(to.value, gast.Name) or to.value.id not in self.active:
+        start = root(to)
+        if not isinstance(start, gast.Name) or start.id not in self.active:
             self.lost(s, to.value)
             return
-        x, index, value = to.value.id, to.slice, s.value
+        x, index, value = start.id, to.slice, s.value
         if x in self.scope.local and not self.has(x):
+            return
+        if start is not to.value:
+            self.store_deep(x, to.value, index, value)
             return
         bar = self.buffer(x)
         place = subscript(name(bar), clone(index))
@@ -1069,6 +1074,33 @@ class Reverse:
         else:
             self.clear(x, index, fact, basic)
 
+    def store_deep(self, x: str, owner: Any, index: Any, value: Any) -> None:
+        """`x.a[i][index] = value`: the same place in the cotangent of `x`."""
+        inner = self.place_in(owner, self.buffer(x))
+        index = _as_index(clone(index)) if not isinstance(index, str) else constant(index)
+        if isinstance(value, gast.Name) and value.id in self.active:
+            part = call(self.external(trees.overwritten), clone(inner), clone(index))
+            made = self.names.fresh(value.id + "_bar" if self.disposable(value.id) else x + "_part")
+            fact = self.facts.get(value.id, UNKNOWN)
+            self.know(made, fact if fact.kind == "scalar" else UNKNOWN)
+            self.emit(assign(made, part))
+            self.emit(expression(call(self.external(trees.clear_item), inner, index)))
+            if fact.kind == "scalar":
+                self.contribute(value.id, name(made))
+            elif fact.kind in NUMBERS:
+                self.contribute(value.id, call(self.external(support.unbroadcast), name(made), name(value.id)))
+            else:
+                self.contribute(value.id, name(made))
+        else:
+            self.emit(expression(call(self.external(trees.clear_item), inner, index)))
+
+    def place_in(self, e: Any, bar: str) -> Any:
+        """The cotangent of a part of a container, as a part of the container's cotangent."""
+        if isinstance(e, gast.Name):
+            return name(bar)
+        inner = self.place_in(e.value, bar)
+        return subscript(inner, constant(e.attr) if isinstance(e, gast.Attribute) else clone(e.slice))
+
     def clear(self, x: str, index: Any, fact: Fact, basic: bool) -> None:
         bar = self.bar(x)
         if fact.kind in ("list", "unknown", "numeric") and (isinstance(index, gast.Slice) or fact.kind != "list"):
@@ -1079,16 +1111,21 @@ class Reverse:
     def lost(self, s: Any, owner: Any) -> None:
         """A differentiated value that goes where its derivative can't be followed."""
         value = s.value
+        owner = root(owner)
         local = isinstance(owner, gast.Name) and owner.id in self.facts
         if isinstance(value, gast.Name) and value.id in self.active and not local:
             text = owner.id if isinstance(owner, gast.Name) else "an object outside the function"
             raise self.refuse(s, f"cannot differentiate a write into `{text}`", "Return the value instead.")
 
     def store_attribute(self, s: Any, to: Any) -> None:
-        if not isinstance(to.value, gast.Name) or to.value.id not in self.active:
+        start = root(to)
+        if not isinstance(start, gast.Name) or start.id not in self.active:
             self.lost(s, to.value)
             return
-        x = to.value.id
+        x = start.id
+        if start is not to.value:
+            self.store_deep(x, to.value, to.attr, s.value)
+            return
         bar = self.buffer(x)
         if isinstance(s.value, gast.Name) and s.value.id in self.active:
             read = call(self.external(trees.get_attribute), name(bar), name(x), constant(to.attr))

@@ -20,7 +20,7 @@ import gast
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.facts import UNKNOWN
 from srcgrad.transforms.tree import dataflow
-from srcgrad.transforms.tree.build import Recompute, Substitute, assign, clone, is_number, name, negative
+from srcgrad.transforms.tree.build import Recompute, Substitute, assign, clone, is_number, name, negative, root
 
 Block = list[Any]
 PURE_BUILTINS = {len, range, reversed, bool, slice, int, float, abs, min, max, sum, list, tuple, dict, enumerate, zip, round}
@@ -641,8 +641,8 @@ def _mutated(s: Any) -> list[str]:
     """Names whose object a statement itself changes in place."""
     if isinstance(s, (gast.Assign, gast.AugAssign)):
         to = s.targets[0] if isinstance(s, gast.Assign) else s.target
-        if isinstance(to, (gast.Subscript, gast.Attribute)) and isinstance(to.value, gast.Name):
-            return [to.value.id]
+        if isinstance(to, (gast.Subscript, gast.Attribute)) and isinstance(root(to), gast.Name):
+            return [root(to).id]
         if isinstance(s, gast.AugAssign) and isinstance(to, gast.Name):
             return [to.id]
     if isinstance(s, gast.Delete):

@@ -21,6 +21,11 @@ def snapshot(g, y, x):
     return g
 
 
+@reverse(trees.structure, linear=True, alias="maybe", at=[1.5])
+def structure(g, y, x):
+    return g
+
+
 @reverse(trees.copy, linear=True, at=[1.5, [1.0, 2.0]])
 def copy(g, y, g_):
     return g

@@ -772,3 +772,52 @@ def test_methods_and_callables_as_roots():
     check(wrapped_cube, 0.3)
     check(lambda x: x * x, 0.3)
     check(make_power(3), 0.3)
+
+
+def nested_stores(x):
+    grid = [[0.0, x], [x * x, 1.0]]
+    grid[0][0] = grid[1][0] * grid[0][1]
+    grid[1][1] += grid[0][0] * 2
+    d = {"w": np.zeros(3), "rows": [x]}
+    d["w"][1] = grid[1][1] * x
+    d["rows"][0] = d["rows"][0] * 3.0
+    return grid[0][0] * grid[1][1] + d["w"].sum() + d["rows"][0]
+
+
+class State:
+    def __init__(self, n):
+        self.values = [0.0] * n
+        self.total = 0.0
+
+
+def object_state(x):
+    s = State(3)
+    for i in range(3):
+        s.values[i] = x * (i + 1)
+        s.total += s.values[i] * x
+    return s.total * s.values[2]
+
+
+def pops_argument(xs):
+    last = xs.pop()
+    xs.append(last * 2.0)
+    xs.append(1.0)
+    return xs[0] * xs[-2] * len(xs)
+
+
+def walrus_else(x):
+    n = 0
+    while (n := n + 1) < 4:
+        x = x * n
+    else:
+        x = x * x
+    return x
+
+
+@pytest.mark.parametrize("f", [nested_stores, object_state, walrus_else])
+def test_deep_stores(f):
+    check(f, 1.3)
+
+
+def test_gradient_of_a_list_that_changes_has_the_structure_that_was_passed():
+    assert srcgrad.grad(pops_argument)([2.0, 3.0]) == [18.0, 12.0]

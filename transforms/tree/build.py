@@ -129,6 +129,17 @@ class Recompute(Substitute):
         return node
 
 
+def root(e: Any) -> Any:
+    """The name at the start of a chain of subscripts and attributes.
+
+    >>> root(gast.parse("a.b[0].c", mode="eval").body).id
+    'a'
+    """
+    while isinstance(e, (gast.Subscript, gast.Attribute)):
+        e = e.value
+    return e
+
+
 # Algebra -------------------------------------------------------------------------------------------------------------
 
 
