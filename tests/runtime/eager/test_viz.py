@@ -1,0 +1,39 @@
+"""The drawn graph."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+import srcgrad as sg
+from srcgrad import viz
+
+
+def test_every_node_is_drawn_once():
+    net = sg.nn.Linear(2, 1)
+    x = sg.ones(3, 2)
+    loss = net(x).pow(2).mean()
+    text = viz.graph(loss, dict(net.named_parameters())).source
+    for name in ("Addmm", "Pow", "Mean", "weight", "bias", "T"):
+        assert text.count(f'"{name}') == 1
+    assert text.startswith("digraph {") and text.endswith("}")
+
+
+def test_shared_inputs_meet_in_one_node():
+    x = sg.tensor(2.0, requires_grad=True)
+    text = viz.graph(x * x).source
+    assert text.count("lightblue") == 1 and text.count("->") == 3
+
+
+def test_dot_text_is_saved_without_extras(tmp_path):
+    x = sg.tensor(2.0, requires_grad=True)
+    path = viz.graph(x.exp()).save(str(tmp_path / "graph.dot"))
+    assert "Exp" in (tmp_path / "graph.dot").read_text() and path.endswith("graph.dot")
+
+
+def test_pictures_name_the_extra():
+    if importlib.util.find_spec("graphviz") is not None:
+        pytest.skip("Graphviz is installed")
+    with pytest.raises(sg.MissingExtra, match="viz"):
+        viz.graph(sg.ones(1, requires_grad=True) * 2).svg()
