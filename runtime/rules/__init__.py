@@ -34,6 +34,7 @@ LATER = {
     "numpy.random": "random",
     "scipy.fft": "scipy_fft",
     "scipy.linalg": "scipy_linalg",
+    "scipy.ndimage": "scipy_ndimage",
     "scipy.signal": "scipy_signal",
     "scipy.special": "scipy_special",
 }

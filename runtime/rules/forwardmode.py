@@ -10,11 +10,12 @@ import numpy as np
 from srcgrad.runtime import dispatch, tangents, trees
 from srcgrad.runtime.rules.table import forward, nondifferentiable, reverse
 
-nondifferentiable(dispatch.tangent_plan_of, tangents.zeros_like, tangents.buffer, tangents.nothing, trees.attribute_key)
+nondifferentiable(
+    dispatch.tangent_plan_of, tangents.zeros_like, tangents.buffer, tangents.nothing, trees.attribute_key
+)
 
 
 # What a callee takes before its arguments
-# ------------------------------------------------------------------------------------
 
 
 @reverse(dispatch.inputs_of, at=[])
@@ -63,8 +64,60 @@ def added(g, y, g_, index, part):
     return whole, trees.part(whole[index], part)
 
 
+# Parts of cotangents
+
+
+@reverse(trees.buffer_list, wrt="g_", at=[])
+def buffer_list(g, y, g_, xs):
+    return trees.part(g, g_)
+
+
+@forward(trees.buffer_list)
+def buffer_list_forward(g_dot, y, g_, xs):
+    return trees.buffer_list(g_dot, xs)
+
+
+@reverse(trees.placed, wrt="g_", linear=True, at=[([1.0, 2.0], [0.0, 0.0, 0.0], slice(0, 2))])
+def placed(g, y, g_, like_, index):
+    return trees.taken(g, index)
+
+
+@reverse(trees.taken, wrt="g_", linear=True, at=[([1.0, 2.0, 3.0], slice(0, 2))])
+def taken(g, y, g_, index):
+    return trees.placed(g, g_, index)
+
+
+@reverse(trees.with_attribute, wrt="g_", linear=True, at=[])
+def with_attribute(g, y, like_, x, name, g_):
+    return trees.get_attribute(g, x, name)
+
+
+@reverse(trees.select, wrt="g_", linear=True, at=[])
+def select(g, y, g_, x, *later):
+    return trees.unselected(g, g_, x, *later)
+
+
+@reverse(trees.unselected, wrt="g_", linear=True, at=[])
+def unselected(g, y, g_, of, x, *later):
+    return trees.select(g, x, *later)
+
+
+@reverse(trees.unless, wrt="g_", linear=True, at=[])
+def unless(g, y, g_, key, *later):
+    return trees.unselected({key: g}, g_, {key: None}, *later)
+
+
+@reverse(dispatch.owner, wrt="bar", linear=True, at=[])
+def owner(g, y, bar, x, name):
+    return dispatch.owned(g, bar, x, name)
+
+
+@reverse(dispatch.owned, wrt="g_", linear=True, at=[])
+def owned(g, y, g_, bar, x, name):
+    return dispatch.owner(g, x, name)
+
+
 # Tangents
-# ------------------------------------------------------------------------------------------------------------
 
 
 @reverse(tangents.filled, at=[])
@@ -127,8 +180,17 @@ def get_attribute_forward(t_dot, y, t, x, name):
     return tangents.get_attribute(t_dot, x, name)
 
 
+@reverse(tangents.listed, at=[([1.0, 2.0], [3.0, 4.0])])
+def listed(g, y, t, x):
+    return trees.match(g, t)
+
+
+@forward(tangents.listed)
+def listed_forward(t_dot, y, t, x):
+    return tangents.listed(t_dot, x)
+
+
 # The numbers in a structure
-# --------------------------------------------------------------------------------------------------
 
 
 @reverse(tangents.leaves, alias="maybe", at=[])
@@ -179,3 +241,8 @@ def regrown_bar(g, y, x, values):
 @forward(tangents.regrown_bar)
 def regrown_bar_forward(values_dot, y, x, values):
     return tangents.regrown_bar(x, values_dot)
+
+
+from srcgrad.runtime.rules import kinds  # noqa: E402
+
+kinds.tag_all()

@@ -2,8 +2,8 @@
 
 The tags are read by the compiler's facts: "same" (as the first argument), "second", "scalar", "filled" (the
 first argument is the shape), "nested" (an array of nested sequences), "transpose", "reshape", "vector",
-"matrix", "outer", "matmul", "broadcast", "join" (rank of the joined arrays), "stack" (one more), "einsum",
-"det" (without the last two), "cumulative".
+"matrix", "outer", "matmul", "broadcast", "list", "cotangent" (as the first argument, a list for a tuple),
+"join" (rank of the joined arrays), "stack" (one more), "einsum", "det" (without the last two), "cumulative".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime import support, trees
+from srcgrad.runtime import support, tangents, trees
 from srcgrad.runtime.rules import table
 
 TAGS: dict[str, list[Any]] = {
@@ -97,6 +97,8 @@ TAGS: dict[str, list[Any]] = {
     ],
     "scalar": [np.vdot, np.trace, math.fsum, np.ndarray.item, np.ndim, np.size],
     "broadcast": [np.where, np.clip, np.ndarray.clip, np.less, np.greater, np.equal, np.floor_divide],
+    "list": [trees.buffer_list, tangents.listed, tangents.leaves, tangents.leaves_of],
+    "cotangent": [trees.zeros_like],
     "tile": [np.repeat, np.ndarray.repeat],
 }
 

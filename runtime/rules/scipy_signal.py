@@ -15,8 +15,8 @@ import numpy as np
 from scipy import fft as sfft
 from scipy import signal
 
-from srcgrad.runtime.rules.fft import fit
-from srcgrad.runtime.rules.inputs import generic, positive
+from srcgrad.runtime.rules.fft import fit, half_weights
+from srcgrad.runtime.rules.inputs import complexes, generic, positive
 from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
 from srcgrad.runtime.support import bessel_i, scatter, unbroadcast, unpad
 
@@ -802,3 +802,483 @@ def chirp_slopes(t, f0, t1, f1, method, phi, vertex_zero):
 
 nondifferentiable(signal.square, signal.argrelextrema, signal.argrelmax, signal.argrelmin, signal.find_peaks)
 nondifferentiable(signal.choose_conv_method, signal.correlation_lags)
+
+
+@reverse(signal.sepfir2d, wrt=("input", "hrow", "hcol"), at=[(M, SHORT, generic(3)), (M, generic(5), SHORT)])
+def sepfir2d(g, y, input, hrow, hcol):
+    """Convolutions along the rows and columns of an image that is mirrored at its ends."""
+    between = signal.sepfir2d(input, hrow, np.ones(1, np.result_type(hrow)))
+    g, col_bar = mirrored_adjoint(g.T, between.T, hcol)
+    image, row_bar = mirrored_adjoint(g.T, np.asarray(input), hrow)
+    return unbroadcast(image, input), unbroadcast(row_bar, hrow), unbroadcast(col_bar, hcol)
+
+
+def mirrored_adjoint(g, x, weights):
+    """The cotangents of rows and weights for a convolution along the mirrored rows."""
+    half = np.size(weights) // 2
+    around = np.pad(x, ((0, 0), (half, half)), "symmetric")
+    windows = np.lib.stride_tricks.sliding_window_view(around, np.size(weights), 1)
+    full = spread_kernel(g, np.flip(weights))
+    return unpad(full, x, ((0, 0), (half, half)), "symmetric"), np.flip(np.tensordot(g, windows, 2))
+
+
+@forward(signal.sepfir2d)
+def sepfir2d_forward(input_dot, hrow_dot, hcol_dot, y, input, hrow, hcol):
+    return (
+        signal.sepfir2d(input_dot, hrow, hcol) if np.ndim(input_dot) else 0 * y,
+        signal.sepfir2d(input, hrow_dot, hcol) if np.ndim(hrow_dot) else 0 * y,
+        signal.sepfir2d(input, hrow, hcol_dot) if np.ndim(hcol_dot) else 0 * y,
+    )
+
+
+@reverse(signal.wiener, at=[(LONG, 3), LONG, case(M, (3, 3)), (LONG, 3, 0.5), case(M, 3, noise=0.2)])
+def wiener(g, y, im, mysize=None, noise=None):
+    """out is the local mean, plus the deviation from it times 1 - noise / variance where the variance is
+    larger."""
+    window, mean, variance, level = local_statistics(im, mysize, noise)
+    noisy = variance < level
+    safe = np.where(noisy, 1, variance)
+    kept = np.where(noisy, 0, g * (1 - level / safe))
+    above = np.where(noisy, 0, g * (im - mean) / safe)
+    variance_bar = above * level / safe
+    if noise is None:
+        variance_bar = variance_bar - np.sum(above) / np.size(im)
+    mean_bar = g - kept - 2 * mean * variance_bar
+    local = correlate(mean_bar, None, im, window, "same")[0]
+    return unbroadcast(kept + local + 2 * im * correlate(variance_bar, None, im, window, "same")[0], im)
+
+
+def local_statistics(im, mysize, noise):
+    sizes = np.broadcast_to(3 if mysize is None else mysize, (np.ndim(im),))
+    window = np.full(sizes, 1 / np.prod(sizes))
+    mean = signal.correlate(im, window, "same")
+    variance = signal.correlate(im**2, window, "same") - mean**2
+    return window, mean, variance, np.mean(variance) if noise is None else noise
+
+
+@forward(signal.wiener)
+def wiener_forward(im_dot, y, im, mysize=None, noise=None):
+    window, mean, variance, level = local_statistics(im, mysize, noise)
+    noisy = variance < level
+    safe = np.where(noisy, 1, variance)
+    mean_dot = signal.correlate(im_dot, window, "same")
+    variance_dot = 2 * signal.correlate(im * im_dot, window, "same") - 2 * mean * mean_dot
+    level_dot = np.mean(variance_dot) if noise is None else 0.0
+    moved = (im_dot - mean_dot) * (1 - level / safe)
+    moved = moved + (im - mean) * (level * variance_dot / safe**2 - level_dot / safe)
+    return unbroadcast(mean_dot + np.where(noisy, 0, moved), y)
+
+
+# --- short-time spectra -------------------------------------------------------------------------------------
+
+
+class Segments:
+    """How a signal is cut into overlapping, windowed segments, and the adjoint of their transform (real
+    signals)."""
+
+    def __init__(self, x, window, nperseg, noverlap, nfft, detrend, onesided, overlap=2):
+        if np.iscomplexobj(x) or not onesided or detrend not in (False, None, "constant", "linear"):
+            raise NotImplementedError(
+                "the derivative of spectra that are two-sided, or with a detrend function"
+            )
+        n = np.shape(x)[-1]
+        if isinstance(window, (str, tuple)):
+            self.length = min(256, n) if nperseg is None else min(nperseg, n)
+            self.window = signal.get_window(window, self.length)
+        else:
+            self.window = np.asarray(window)
+            self.length = len(self.window)
+        overlap = self.length // overlap if noverlap is None else noverlap
+        self.nfft = self.length if nfft is None else nfft
+        self.detrend, self.step, self.samples = detrend, self.length - overlap, n
+        self.count = (n - overlap) // self.step
+
+    def straight(self, segments):
+        return signal.detrend(segments, type=self.detrend) if self.detrend else segments
+
+    def transform(self, x):
+        """The spectra of the segments: axes ..., segment, frequency."""
+        segments = np.lib.stride_tricks.sliding_window_view(x, self.length, -1)[..., :: self.step, :][
+            ..., : self.count, :
+        ]
+        return sfft.rfft(self.straight(segments) * self.window, self.nfft)
+
+    def transposed(self, g):
+        """The cotangent of the signal from that of the spectra."""
+        segments = np.real(sfft.fft(g, self.nfft))[..., : self.length] * self.window
+        segments = self.straight(np.ascontiguousarray(segments))
+        out = np.zeros((*g.shape[:-2], self.samples), segments.dtype)
+        for k in range(g.shape[-2]):
+            out[..., k * self.step : k * self.step + self.length] += segments[..., k, :]
+        return out
+
+    def weights(self, fs, scaling):
+        """What the products of spectra are multiplied by, for each frequency."""
+        power = fs * np.sum(self.window**2) if scaling == "density" else np.sum(self.window) ** 2
+        weights = np.full(self.nfft // 2 + 1, 2 / power)
+        weights[0] = 1 / power
+        if self.nfft % 2 == 0:
+            weights[-1] = 1 / power
+        return weights
+
+
+def spectral_axes(g, axis, rank):
+    """The cotangent of an average spectrum, for each segment: axes ..., 1, frequency."""
+    return np.expand_dims(np.moveaxis(g, axis, -1), -2)
+
+
+SPECTRA = [
+    case(T12, nperseg=4),
+    case(T12, 2.0, nperseg=5, nfft=8, scaling="spectrum"),
+    case(np.stack([T12, T12**2], 1), nperseg=6, axis=0),
+]
+
+
+def cut(x, axis, window, nperseg, noverlap, nfft, detrend, onesided, overlap=2):
+    last = np.moveaxis(x, axis, -1)
+    return last, Segments(last, window, nperseg, noverlap, nfft, detrend, onesided, overlap)
+
+
+@reverse(
+    signal.welch,
+    at=[*SPECTRA, case(T12, nperseg=4, detrend=False), case(T12, nperseg=6, detrend="linear"), T12],
+)
+def welch(
+    g,
+    y,
+    x,
+    fs=1.0,
+    window="hann",
+    nperseg=None,
+    noverlap=None,
+    nfft=None,
+    detrend="constant",
+    return_onesided=True,
+    scaling="density",
+    axis=-1,
+):
+    """The mean over the segments of squared spectra."""
+    last, parts = cut(x, axis, window, nperseg, noverlap, nfft, detrend, return_onesided)
+    spectra = parts.transform(last)
+    inner = (
+        2
+        * spectral_axes(g[1], axis, np.ndim(x))
+        * parts.weights(fs, scaling)
+        * np.conj(spectra)
+        / parts.count
+    )
+    return unbroadcast(np.moveaxis(parts.transposed(inner), -1, axis), x)
+
+
+@forward(signal.welch)
+def welch_forward(
+    x_dot,
+    y,
+    x,
+    fs=1.0,
+    window="hann",
+    nperseg=None,
+    noverlap=None,
+    nfft=None,
+    detrend="constant",
+    return_onesided=True,
+    scaling="density",
+    axis=-1,
+):
+    last, parts = cut(x, axis, window, nperseg, noverlap, nfft, detrend, return_onesided)
+    moved = np.real(np.conj(parts.transform(last)) * parts.transform(np.moveaxis(x_dot, axis, -1)))
+    found = 2 * np.mean(moved, axis=-2) * parts.weights(fs, scaling)
+    return 0 * y[0], unbroadcast(np.moveaxis(found, -1, axis), y[1])
+
+
+@reverse(
+    signal.csd,
+    wrt=("x", "y"),
+    at=[case(T12, T12**2, nperseg=4), case(T12, generic(12, seed=3), 2.0, nperseg=6, scaling="spectrum")],
+)
+def csd(
+    g,
+    z,
+    x,
+    y,
+    fs=1.0,
+    window="hann",
+    nperseg=None,
+    noverlap=None,
+    nfft=None,
+    detrend="constant",
+    return_onesided=True,
+    scaling="density",
+    axis=-1,
+):
+    """The mean over the segments of conj(X) Y."""
+    x_last, parts = cut(x, axis, window, nperseg, noverlap, nfft, detrend, return_onesided)
+    y_last = np.moveaxis(y, axis, -1)
+    scaled = spectral_axes(g[1], axis, np.ndim(x)) * parts.weights(fs, scaling) / parts.count
+    x_bar = parts.transposed(np.conj(scaled * parts.transform(y_last)))
+    y_bar = parts.transposed(scaled * np.conj(parts.transform(x_last)))
+    return unbroadcast(np.moveaxis(x_bar, -1, axis), x), unbroadcast(np.moveaxis(y_bar, -1, axis), y)
+
+
+@forward(signal.csd)
+def csd_forward(
+    x_dot,
+    y_dot,
+    z,
+    x,
+    y,
+    fs=1.0,
+    window="hann",
+    nperseg=None,
+    noverlap=None,
+    nfft=None,
+    detrend="constant",
+    return_onesided=True,
+    scaling="density",
+    axis=-1,
+):
+    x_last, parts = cut(x, axis, window, nperseg, noverlap, nfft, detrend, return_onesided)
+    first, second = parts.transform(x_last), parts.transform(np.moveaxis(y, axis, -1))
+    found = []
+    for product in (
+        np.conj(parts.transform(np.moveaxis(x_dot, axis, -1))) * second if np.ndim(x_dot) else 0 * second,
+        np.conj(first) * parts.transform(np.moveaxis(y_dot, axis, -1)) if np.ndim(y_dot) else 0 * second,
+    ):
+        mean = np.mean(product, axis=-2) * parts.weights(fs, scaling)
+        found.append((0 * z[0], unbroadcast(np.moveaxis(mean, -1, axis), z[1])))
+    return found[0], found[1]
+
+
+@reverse(
+    signal.periodogram,
+    at=[
+        T12,
+        case(T12, 2.0, "hann", scaling="spectrum"),
+        case(np.stack([T12, T12**2], 1), axis=0),
+        case(T12, nfft=16),
+    ],
+)
+def periodogram(
+    g,
+    y,
+    x,
+    fs=1.0,
+    window="boxcar",
+    nfft=None,
+    detrend="constant",
+    return_onesided=True,
+    scaling="density",
+    axis=-1,
+):
+    """The spectrum of one segment, the whole signal."""
+    return welch(g, y, x, fs, window, np.shape(x)[axis], 0, nfft, detrend, return_onesided, scaling, axis)
+
+
+@forward(signal.periodogram)
+def periodogram_forward(
+    x_dot,
+    y,
+    x,
+    fs=1.0,
+    window="boxcar",
+    nfft=None,
+    detrend="constant",
+    return_onesided=True,
+    scaling="density",
+    axis=-1,
+):
+    return welch_forward(
+        x_dot, y, x, fs, window, np.shape(x)[axis], 0, nfft, detrend, return_onesided, scaling, axis
+    )
+
+
+@reverse(signal.spectrogram, at=[case(T12, nperseg=4), case(T12, nperseg=6, noverlap=2, scaling="spectrum")])
+def spectrogram(
+    g,
+    y,
+    x,
+    fs=1.0,
+    window=("tukey", 0.25),
+    nperseg=None,
+    noverlap=None,
+    nfft=None,
+    detrend="constant",
+    return_onesided=True,
+    scaling="density",
+    axis=-1,
+):
+    """The squared spectra of the segments, which lie along the last axis."""
+    last, parts = cut(x, axis, window, nperseg, noverlap, nfft, detrend, return_onesided, 8)
+    placed = np.moveaxis(np.moveaxis(g[2], -1, 0), axis, -1)
+    inner = 2 * np.moveaxis(placed, 0, -2) * parts.weights(fs, scaling) * np.conj(parts.transform(last))
+    return unbroadcast(np.moveaxis(parts.transposed(inner), -1, axis), x)
+
+
+@forward(signal.spectrogram)
+def spectrogram_forward(
+    x_dot,
+    y,
+    x,
+    fs=1.0,
+    window=("tukey", 0.25),
+    nperseg=None,
+    noverlap=None,
+    nfft=None,
+    detrend="constant",
+    return_onesided=True,
+    scaling="density",
+    axis=-1,
+):
+    last, parts = cut(x, axis, window, nperseg, noverlap, nfft, detrend, return_onesided, 8)
+    moved = np.real(np.conj(parts.transform(last)) * parts.transform(np.moveaxis(x_dot, axis, -1)))
+    found = np.moveaxis(np.moveaxis(2 * moved * parts.weights(fs, scaling), -2, 0), -1, axis)
+    return 0 * y[0], 0 * y[1], unbroadcast(np.moveaxis(found, 0, -1), y[2])
+
+
+@reverse(
+    signal.stft,
+    at=[
+        case(T12, nperseg=4),
+        case(T12, nperseg=5, boundary=None),
+        case(T12, nperseg=4, noverlap=3, scaling="psd"),
+    ],
+)
+def stft(
+    g,
+    y,
+    x,
+    fs=1.0,
+    window="hann",
+    nperseg=256,
+    noverlap=None,
+    nfft=None,
+    detrend=False,
+    return_onesided=True,
+    boundary="zeros",
+    padded=True,
+    axis=-1,
+    scaling="spectrum",
+):
+    """Frequencies and times are constant; the segments lie along the last axis."""
+    last = np.moveaxis(x, axis, -1)
+    edge, tail, parts = stft_parts(
+        last, window, nperseg, noverlap, nfft, detrend, return_onesided, boundary, padded
+    )
+    placed = np.moveaxis(np.moveaxis(np.moveaxis(g[2], -1, 0), axis, -1), 0, -2)
+    found = parts.transposed(placed * stft_scale(parts, fs, scaling))
+    return unbroadcast(np.moveaxis(found[..., edge : edge + np.shape(last)[-1]], -1, axis), x)
+
+
+@forward(signal.stft)
+def stft_forward(
+    x_dot,
+    y,
+    x,
+    fs=1.0,
+    window="hann",
+    nperseg=256,
+    noverlap=None,
+    nfft=None,
+    detrend=False,
+    return_onesided=True,
+    boundary="zeros",
+    padded=True,
+    axis=-1,
+    scaling="spectrum",
+):
+    moved = signal.stft(
+        x_dot, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, boundary, padded, axis, scaling
+    )
+    return 0 * y[0], 0 * y[1], moved[2]
+
+
+def stft_scale(parts, fs, scaling):
+    return 1 / np.sum(parts.window) if scaling == "spectrum" else 1 / math.sqrt(fs * np.sum(parts.window**2))
+
+
+def stft_parts(last, window, nperseg, noverlap, nfft, detrend, onesided, boundary, padded):
+    """The widths of the zeros before and behind the signal, and how the whole is cut."""
+    if boundary not in ("zeros", None):
+        raise NotImplementedError(f"the derivative of stft with boundary={boundary!r}")
+    parts = Segments(last, window, nperseg, noverlap, nfft, detrend, onesided)
+    edge = parts.length // 2 if boundary else 0
+    n = np.shape(last)[-1] + 2 * edge
+    rest = (-(n - parts.length) % parts.step) % parts.length if padded else 0
+    parts.samples = n + rest
+    parts.count = (parts.samples - parts.length) // parts.step + 1
+    return edge, edge + rest, parts
+
+
+@reverse(
+    signal.istft,
+    wrt="Zxx",
+    at=[
+        case(complexes(3, 4), nperseg=4),
+        case(complexes(5, 3), 2.0, nperseg=8, boundary=False, scaling="psd"),
+    ],
+)
+def istft(
+    g,
+    y,
+    Zxx,
+    fs=1.0,
+    window="hann",
+    nperseg=None,
+    noverlap=None,
+    nfft=None,
+    input_onesided=True,
+    boundary=True,
+    time_axis=-1,
+    freq_axis=-2,
+    scaling="spectrum",
+):
+    """The segments are transformed back, windowed, added, and divided by the sum of the squared windows."""
+    if not input_onesided:
+        raise NotImplementedError("the derivative of istft for two-sided spectra")
+    spectra = np.moveaxis(Zxx, (time_axis, freq_axis), (-2, -1))
+    count, n = spectra.shape[-2], 2 * (spectra.shape[-1] - 1)
+    length = (n if nfft is None else nfft) if nperseg is None else nperseg
+    nfft = (length + 1 if nperseg is not None and nperseg == n + 1 else n) if nfft is None else nfft
+    window = signal.get_window(window, length) if isinstance(window, (str, tuple)) else np.asarray(window)
+    step = length - (length // 2 if noverlap is None else noverlap)
+    total = length + (count - 1) * step
+    norm = np.zeros(total)
+    for k in range(count):
+        norm[k * step : k * step + length] += window**2
+    edge = length // 2 if boundary else 0
+    whole = np.zeros((*g[1].shape[:-1], total), g[1].dtype)
+    whole[..., edge : total - edge] = g[1]
+    whole = whole / np.where(norm > 1e-10, norm, 1.0)
+    segments = np.stack([whole[..., k * step : k * step + length] for k in range(count)], axis=-2) * window
+    segments = segments * (np.sum(window) if scaling == "spectrum" else math.sqrt(fs * np.sum(window**2)))
+    spectrum = half_weights(sfft.ifft(fitted(segments, nfft)), -1)
+    return unbroadcast(
+        np.moveaxis(fitted(spectrum, Zxx.shape[freq_axis]), (-2, -1), (time_axis, freq_axis)), Zxx
+    )
+
+
+@forward(signal.istft)
+def istft_forward(
+    Zxx_dot,
+    y,
+    Zxx,
+    fs=1.0,
+    window="hann",
+    nperseg=None,
+    noverlap=None,
+    nfft=None,
+    input_onesided=True,
+    boundary=True,
+    time_axis=-1,
+    freq_axis=-2,
+    scaling="spectrum",
+):
+    moved = signal.istft(
+        Zxx_dot, fs, window, nperseg, noverlap, nfft, input_onesided, boundary, time_axis, freq_axis, scaling
+    )
+    return 0 * y[0], moved[1]
+
+
+def fitted(x, n):
+    """The last axis cut or filled with zeros to length n."""
+    return x[..., :n] if x.shape[-1] >= n else with_end(x, n - x.shape[-1])
