@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import tangents, trees
-from srcgrad.runtime.errors import NoRule
+from srcgrad.runtime.errors import NoRule, UnsupportedSyntax
 from srcgrad.runtime.rules import table
 
 compiler: Callable[..., Any] | None = None
@@ -197,6 +197,13 @@ def plan_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: 
             return make(
                 _wrapper(method, 1 + len(args), tuple(kwargs)), ("self",), "method", args, kwargs, (bound_to,)
             )
+    if isinstance(bound_to, dict) and function.__name__ in _OF_DICTS:
+        return make(_once(f"dict.{function.__name__}", _OF_DICTS[function.__name__]), ("self",), "method", args, kwargs, (bound_to,))
+    if isinstance(bound_to, (list, dict)) and function.__name__ in _CHANGES:
+        raise UnsupportedSyntax(
+            f"`{function.__name__}` changes a {type(bound_to).__name__} of which the compiler does not know that it is one: "
+            "the derivative of what it holds can't be followed. Make it in the function itself, or return a new one."
+        )
     if function is functools.partial:
         text = "def apply(func, *args, **keywords):\n    return new_partial(func, args, keywords)\n"
         maker = _once("make partial", text, {"new_partial": trees.new_partial})
@@ -283,7 +290,7 @@ def jvp(
             dots[name] = keyword_dots[key]
         else:
             dots[name] = {k: keyword_dots[k] if k in keyword_dots else tangents.zeros_like(keywords[k]) for k in key}
-    return plan.jvp(*inputs, *args, **keywords, **dots)  # type: ignore[no-any-return]
+    return plan.jvp(*inputs, *args, **keywords, **dots)
 
 
 def tangent_plan_of(function: Any, args: Any, kwargs: Any, function_dot: Any, arg_dots: Any, kwarg_dots: Any) -> TangentPlan:
@@ -346,6 +353,16 @@ def _partial(function: Any) -> types.FunctionType:
     return _once("partial", _PARTIAL)
 
 
+_CHANGES = (
+    *("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "update", "popitem", "setdefault"),
+    *("__setitem__", "__delitem__", "__iadd__"),
+)
+_OF_DICTS = {
+    "get": "def apply(self, key, default=None):\n    return self[key] if key in self else default\n",
+    "copy": "def apply(self):\n    return {k: self[k] for k in self}\n",
+    "items": "def apply(self):\n    return [(k, self[k]) for k in self]\n",
+    "values": "def apply(self):\n    return [self[k] for k in self]\n",
+}
 _made: dict[str, types.FunctionType] = {}
 
 

@@ -38,6 +38,10 @@ class ResultError(SrcgradError, TypeError):
     """The differentiated function returned something that the transform can't use (not a real scalar)."""
 
 
+class CheckFailed(SrcgradError, AssertionError):
+    """`check_grads` found that a derivative and finite differences disagree."""
+
+
 class MissingExtra(SrcgradError, ImportError):
     """An optional library is needed; the message names the extra to install."""
 

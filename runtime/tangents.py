@@ -76,6 +76,13 @@ def get_attribute(t: Any, x: Any, name: str) -> Any:
     raise UnsupportedSyntax(f"the attribute `{name}` of a {type(x).__name__} has no derivative rule")
 
 
+def listed(t: Any, x: Any) -> list[Any]:
+    """The tangent of `list(x)`, where `t` is that of `x`."""
+    if isinstance(x, (str, dict)) or trees.is_zero(t):
+        return [zeros_like(v) for v in list(x)]
+    return list(t)
+
+
 def nothing(xs: Any) -> list[None]:
     """One "has no tangent" for each element of `xs`.
 

@@ -74,6 +74,11 @@ def copy(g: Any) -> Any:
     return g
 
 
+def buffer_list(g: Any, xs: Any) -> Any:
+    """The cotangent `g` of the list `xs`, as a list that may be changed in place."""
+    return zeros_like(xs) if is_zero(g) else copy(match(g, xs))
+
+
 def snapshot(x: Any) -> Any:
     """A primal value as it is now, safe from later writes in place; numbers and strings are returned as they are."""
     if isinstance(x, np.ndarray) or (hasattr(x, "__array_function__") and not isinstance(x, np.generic)):

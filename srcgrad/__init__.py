@@ -23,6 +23,8 @@ _HERE = {
         ],
         "srcgrad.derivatives",
     ),
+    "check_grads": "srcgrad.checks",
+    **dict.fromkeys(["stop_gradient", "custom_vjp", "custom_jvp", "checkpoint"], "srcgrad.controls"),
     **dict.fromkeys(
         [
             "SrcgradError",
@@ -32,6 +34,7 @@ _HERE = {
             "AliasError",
             "ArgumentError",
             "ResultError",
+            "CheckFailed",
             "MissingExtra",
         ],
         "srcgrad.runtime.errors",

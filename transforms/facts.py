@@ -612,6 +612,12 @@ class Interpreter:
 def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: bool) -> Fact:
     """The fact of a result by its rule's shape tag; see `srcgrad.runtime.rules.kinds`."""
     first = args[0]
+    if tag == "list":
+        return Fact("list")
+    if tag == "cotangent" and first.kind in ("list", "tuple", "dict"):
+        return Fact("dict" if first.kind == "dict" else "list")
+    if tag == "cotangent":
+        return replace(first, const=MISSING) if first.kind in ("scalar", "array", "numeric") else UNKNOWN
     if tag == "filled":
         shape = _shape_from(first)
         real = "dtype" not in keywords and all(a.kind in ("scalar", "tuple") for a in args)

@@ -379,7 +379,9 @@ class Reverse:
             else:
                 s.held.add(n)
             value = self.owned(self.full(self.sum_of(terms, n), n), n) if terms else self.zero(n)
-            if terms and self.kind(n) not in NUMBERS:
+            if terms and self.kind(n) == "list":
+                value = call(self.external(trees.buffer_list), value, name(n))
+            elif terms and self.kind(n) not in NUMBERS:
                 value = call(self.external(trees.copy), call(self.external(trees.match), value, name(n)))
             self.emit(assign(bar, value), terms[-1].origin if terms else None)
         for key, parts in items.items():
