@@ -143,7 +143,7 @@ def overlaps_itself(array: Array) -> bool:
 
 
 try:  # NumPy's warnings, switched off in a fifth of a microsecond; `errstate` takes one and a half
-    from numpy._core.umath import _extobj_contextvar, _make_extobj  # type: ignore[attr-defined]
+    from numpy._core.umath import _extobj_contextvar, _make_extobj
 
     _QUIET = _make_extobj(all="ignore")
 

@@ -4,6 +4,8 @@ An operator whose operands agree (one dtype, or a Python number beside a float t
 recorded right here; everything else goes through `meet`, which applies PyTorch's promotion of dtypes.
 """
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import operator
@@ -158,7 +160,8 @@ def _operator(
         dtype = a.dtype
         if dtype is not F32 and dtype is not F64:
             return slow(self, other)
-        like = hy = None
+        like: Any = None
+        hy: Any = None
         if isinstance(other, Tensor):
             b = other._array
             if b.dtype is not dtype:

@@ -7,6 +7,8 @@ changed, nobody asked). `_grad` is `.grad`. `_more` holds what few tensors have.
 added by the other rooms (`tensor_*.py`).
 """
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import warnings
@@ -131,6 +133,7 @@ class Tensor:
     def __new__(cls, *data: Any, device: Any = None, dtype: Any = None) -> Tensor:
         """The old constructor: `Tensor([1, 2])` has the default dtype, `Tensor(2, 3)` is a shape."""
         from srcgrad.runtime import tensor_create
+        from srcgrad.runtime.tensor_types import default_dtype
 
         if data and all(isinstance(d, int) for d in data):
             made = tensor_create.zeros(*data, dtype=dtype, device=device)
@@ -139,7 +142,7 @@ class Tensor:
         elif isinstance(data[0], Tensor):
             made = data[0].detach()
         else:
-            made = tensor_create.tensor(data[0], dtype=dtype or tensor_create.default_dtype(), device=device)
+            made = tensor_create.tensor(data[0], dtype=dtype or default_dtype(), device=device)
         if cls is not Tensor:
             return made.as_subclass(cls)
         return made
@@ -155,7 +158,7 @@ class Tensor:
 
     def as_subclass(self, cls: type) -> Any:
         """The same values and history as an object of a subclass."""
-        t = _new(cls)
+        t: Any = _new(cls)
         s = shell(self)
         t._array, t._history, t._counter, t._grad, t._more = s._array, s._history, s._counter, None, None
         return t
@@ -537,7 +540,7 @@ class Tensor:
         return int(self._array.item())
 
     def __round__(self, digits: int = 0) -> Tensor:
-        return self.round(decimals=digits)  # type: ignore[no-any-return]
+        return self.round(decimals=digits)
 
     def _scalar(self) -> Any:
         if self._history is not None and not _Warned.scalar:
@@ -555,12 +558,19 @@ class Tensor:
             raise RuntimeError(
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
             )
-        return bool((self == element)._array.any())
+        equal: Any = self == element
+        return bool(equal._array.any())
 
     def __format__(self, spec: str) -> str:
         if self._array.ndim == 0 and type(self) is Tensor:
-            return self.item().__format__(spec)  # type: ignore[no-any-return]
+            return self.item().__format__(spec)
         return object.__format__(self, spec)
+
+
+def install(**members: Any) -> None:
+    """Add methods and properties to Tensor: the other rooms do."""
+    for name, value in members.items():
+        setattr(Tensor, name, value)
 
 
 class _Warned:

@@ -1,5 +1,7 @@
 """Making tensors: from data, from NumPy, filled, random, and converted to another dtype or device."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import warnings
@@ -12,7 +14,7 @@ from srcgrad.runtime.autograd.graph import LEAF
 from srcgrad.runtime.autograd.modes import state
 from srcgrad.runtime.autograd.record import call, rule_node
 from srcgrad.runtime.tensor import FUNCTIONS, public
-from srcgrad.runtime.tensor_base import Tensor, own_memory, wrap
+from srcgrad.runtime.tensor_base import Tensor, install, own_memory, wrap
 from srcgrad.runtime.tensor_types import Size, as_dtype, default_dtype, device, number_kind
 
 
@@ -394,7 +396,7 @@ def convert(t: Tensor, dtype: np.dtype[Any]) -> Tensor:
     """The tensor in another dtype (itself, if it has it)."""
     if t._array.dtype == dtype:
         return t
-    return call(_TO_COPY, (t, dtype), out=t._array.astype(dtype))  # type: ignore[no-any-return]
+    return call(_TO_COPY, (t, dtype), out=t._array.astype(dtype))
 
 
 @public("to", function=False)
@@ -471,7 +473,7 @@ def _new_method(name: str) -> None:
     function = globals()[name]
 
     def method(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, **keywords: Any) -> Tensor:
-        return function(*args, dtype=dtype or self.dtype, device=device or self.device, **keywords)  # type: ignore[no-any-return]
+        return function(*args, dtype=dtype or self.dtype, device=device or self.device, **keywords)
 
     method.__name__ = "new_" + name
     setattr(Tensor, "new_" + name, method)
@@ -509,7 +511,7 @@ def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     return a.copy() if copy else a
 
 
-Tensor.__array__ = _array  # type: ignore[attr-defined]
+install(__array__=_array)
 
 
 FUNCTIONS.update({

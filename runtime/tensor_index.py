@@ -1,5 +1,7 @@
 """Indexing: reading and writing parts of a tensor, by PyTorch's rules."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import operator
@@ -11,7 +13,7 @@ from srcgrad.runtime import arrays, support
 from srcgrad.runtime.autograd.graph import LEAF, Node, target_of
 from srcgrad.runtime.autograd.record import call, check_version, rule_node, stand_in, tracked, version_of
 from srcgrad.runtime.tensor import public
-from srcgrad.runtime.tensor_base import Tensor, own_memory, shell, wrap
+from srcgrad.runtime.tensor_base import Tensor, install, own_memory, shell, wrap
 from srcgrad.runtime.tensor_inplace import bump, carried, check_writable, copy_, in_place, method, rebase
 from srcgrad.runtime.tensor_types import TYPE_NAMES
 from srcgrad.runtime.tensor_views import (
@@ -200,7 +202,7 @@ class Index(INDEX):  # type: ignore[valid-type, misc]
     def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
         for t, version in self.watched:
             check_version(t, version)
-        return super().apply(g, graph)  # type: ignore[no-any-return]
+        return super().apply(g, graph)
 
 
 Index.__name__ = Index.__qualname__ = "IndexBackward0"
@@ -219,6 +221,9 @@ class IndexPut(Node):
     is there."""
 
     __slots__ = ("key", "like", "accumulate")
+    key: Any
+    like: Any
+    accumulate: bool
 
     def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
         old, new = self._targets
@@ -306,12 +311,12 @@ def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
     shape = value._array.shape
     extra = len(shape) - ndim
     if extra > 0 and all(s == 1 for s in shape[:extra]):
-        return value.reshape(shape[extra:])  # type: ignore[no-any-return]
+        return value.reshape(shape[extra:])
     return value
 
 
-Tensor.__getitem__ = getitem  # type: ignore[method-assign]
-Tensor.__setitem__ = setitem  # type: ignore[method-assign]
+install(__getitem__=getitem)
+install(__setitem__=setitem)
 
 
 # --- gathering and scattering -------------------------------------------------------------------------------
@@ -328,10 +333,10 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         bad = int(i.min() if i.min() < 0 else i.max())
         raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {a.shape[d]}")
     if all(i.shape[k] == a.shape[k] for k in range(a.ndim) if k != d):
-        return call(GATHER, (input, i, d))  # type: ignore[no-any-return]
+        return call(GATHER, (input, i, d))
     key = [np.arange(n).reshape([-1 if k == j else 1 for j in range(i.ndim)]) for k, n in enumerate(i.shape)]
     key[d] = i
-    return call(rule_node("GatherBackward0", operator.getitem), (input, tuple(key)))  # type: ignore[no-any-return]
+    return call(rule_node("GatherBackward0", operator.getitem), (input, tuple(key)))
 
 
 @public("take_along_dim")
@@ -346,19 +351,19 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if i.size and (i.max() >= input._array.shape[d] or i.min() < 0):
         raise IndexError("index out of range in self")
     key = (slice(None),) * d + (np.atleast_1d(i),)
-    return call(INDEX_SELECT, (input, key))  # type: ignore[no-any-return]
+    return call(INDEX_SELECT, (input, key))
 
 
 @public("take")
 def take(input: Tensor, index: Tensor) -> Tensor:
-    return call(TAKE, (input, index._array))  # type: ignore[no-any-return]
+    return call(TAKE, (input, index._array))
 
 
 @public("masked_select")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
     source = input if input._array.shape == shape else expand(input, shape)
-    return call(MASKED_SELECT, (source, np.broadcast_to(mask._array, shape)))  # type: ignore[no-any-return]
+    return call(MASKED_SELECT, (source, np.broadcast_to(mask._array, shape)))
 
 
 @public("nonzero")
@@ -458,7 +463,7 @@ def _copying(name: str) -> None:
     changed = globals()[name + "_"]
 
     def function(input: Tensor, *args: Any, **keywords: Any) -> Tensor:
-        return changed(input.clone(), *args, **keywords)  # type: ignore[no-any-return]
+        return changed(input.clone(), *args, **keywords)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A copy of `input` changed by `{name}_`."

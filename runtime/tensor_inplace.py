@@ -12,7 +12,7 @@ from srcgrad.runtime.autograd.graph import LEAF, Node, numbers, target_of
 from srcgrad.runtime.autograd.modes import enable_grad, no_grad, paused, state
 from srcgrad.runtime.autograd.record import RuleUser, tracked
 from srcgrad.runtime.tensor import type_name
-from srcgrad.runtime.tensor_base import NO_COUNTER, Tensor, own_memory, shell, wrap
+from srcgrad.runtime.tensor_base import NO_COUNTER, Tensor, install, own_memory, shell, wrap
 from srcgrad.runtime.tensor_types import can_cast
 
 
@@ -243,6 +243,7 @@ class CopyBackwards(Node):
     """Overwriting: the old values get nothing, the new ones everything."""
 
     __slots__ = ("like",)
+    like: Any
 
     def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
         from srcgrad.runtime import support
@@ -349,7 +350,7 @@ def zero_(self: Tensor) -> Tensor:
 
 for _f in (copy_, fill_, zero_):
     setattr(Tensor, _f.__name__, _f)
-Tensor.zeros_ = zero_
+install(zeros_=zero_)
 
 
 def set_(self: Tensor, source: Tensor) -> Tensor:
@@ -357,4 +358,4 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
     return self
 
 
-Tensor.set_ = set_
+install(set_=set_)

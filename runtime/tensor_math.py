@@ -1,5 +1,7 @@
 """Elementwise functions of Tensors: division and powers, comparisons, and the functions of one argument."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import operator
@@ -42,7 +44,7 @@ from srcgrad.runtime.tensor import (
     type_name,
 )
 from srcgrad.runtime.tensor import _operator as fast_operator
-from srcgrad.runtime.tensor_base import Tensor, wrap
+from srcgrad.runtime.tensor_base import Tensor, install, wrap
 from srcgrad.runtime.tensor_inplace import Zero
 from srcgrad.runtime.tensor_types import F32, F64, default_dtype, number_kind
 
@@ -153,13 +155,13 @@ for _names, _function, _node, _keep in (
 _unary("abs absolute", np.absolute, "Abs", False, "input")
 _unary("relu", neural.relu, "Relu", False, "result")
 _unary("positive", np.positive, "Positive", False, None, False)
-Tensor.__abs__ = Tensor.abs  # type: ignore[method-assign]
+install(__abs__=FUNCTIONS["abs"])
 
 
 @public("neg", "negative")
 def neg(input: Tensor) -> Tensor:
     """`-input`."""
-    return _neg(input)  # type: ignore[no-any-return]
+    return _neg(input)
 
 
 @public("square")
@@ -209,7 +211,7 @@ _flat("sgn", np.sign, "Sgn")
 
 @public("frac")
 def frac(input: Tensor) -> Tensor:
-    return input - FUNCTIONS["trunc"](input)  # type: ignore[no-any-return]
+    return input - FUNCTIONS["trunc"](input)
 
 
 # --- division, remainders, powers ---------------------------------------------------------------------------
@@ -244,7 +246,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
         )
     dtype = operand_dtype((input, other))
     if dtype.kind in "fc":
-        return FUNCTIONS["trunc"](_apply(_div, input, other))  # type: ignore[no-any-return]
+        return FUNCTIONS["trunc"](_apply(_div, input, other))
     a, b = cast(input, dtype), cast(other, dtype)
     _integer_zero(a, b, dtype)
     return wrap((np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(dtype))
@@ -301,7 +303,7 @@ def _two(
         if check is not None and as_operand(other) is not NotImplemented:
             check(input, other)
         used = kind if by_number is None or isinstance(other, Tensor) else by_number
-        return result_or_error(meet(used, compute, (input, other), floating), name, input, other, out)  # type: ignore[no-any-return]
+        return result_or_error(meet(used, compute, (input, other), floating), name, input, other, out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"NumPy's `{getattr(compute, '__name__', name)}`, with PyTorch's promotion of dtypes."
@@ -356,7 +358,7 @@ def _pow(self: Tensor, other: Any) -> Any:
 def pow(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent`."""
     result = _pow(input, exponent) if isinstance(input, Tensor) else _slow_pow(input, exponent)
-    return result_or_error(result, "pow", input, exponent)  # type: ignore[no-any-return]
+    return result_or_error(result, "pow", input, exponent)
 
 
 @public("float_power")
@@ -418,7 +420,7 @@ _comparison("gt greater", operator.gt, "__gt__")
 _comparison("ge greater_equal", operator.ge, "__ge__")
 _comparison("eq", operator.eq, "__eq__")
 _comparison("ne not_equal", operator.ne, "__ne__")
-Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
+install(__hash__=object.__hash__)
 
 
 def _logical(name: str, compute: Callable[..., Any]) -> None:
@@ -469,7 +471,7 @@ def bitwise_not(input: Tensor) -> Tensor:
     return wrap(~input._array)
 
 
-Tensor.__invert__ = bitwise_not  # type: ignore[method-assign]
+install(__invert__=bitwise_not)
 
 
 def _shift(dunder: str, compute: Callable[[Any, Any], Any]) -> None:
@@ -541,7 +543,7 @@ def _chosen(kind: Any, condition: Any, x: Any, y: Any) -> Tensor:
     dtype = operand_dtype((x, y))
     sides = [convert(s, dtype) if isinstance(s, Tensor) else wrap(cast(s, dtype)) for s in (x, y)]
     try:
-        return call(kind, (condition, *sides))  # type: ignore[no-any-return]
+        return call(kind, (condition, *sides))
     except ValueError:
         raise shape_mismatch([np.shape(a) for a in (c, *sides)]) from None
 
@@ -554,7 +556,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 
 FUNCTIONS["where"] = where
-Tensor.where = lambda self, condition, other: where(condition, self, other)
+install(where=lambda self, condition, other: where(condition, self, other))
 
 
 def masked(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -586,7 +588,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     low, high = (
         b if b is None else convert(b, dtype) if isinstance(b, Tensor) else cast(b, dtype) for b in (min, max)
     )
-    return call(CLIP, (x, low, high))  # type: ignore[no-any-return]
+    return call(CLIP, (x, low, high))
 
 
 @public("clamp_min")
@@ -617,13 +619,13 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 @public("nan_to_num")
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
     kind = elementwise_node("NanToNumBackward0", np.nan_to_num, 1)
-    return meet(kind, np.nan_to_num, (input,), nan=nan, posinf=posinf, neginf=neginf)  # type: ignore[no-any-return]
+    return meet(kind, np.nan_to_num, (input,), nan=nan, posinf=posinf, neginf=neginf)
 
 
 @public("logit")
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     x = input if eps is None else clamp(input, eps, 1 - eps)
-    return (x / (1 - x)).log()  # type: ignore[no-any-return]
+    return (x / (1 - x)).log()
 
 
 CONJ = rule_node("ConjBackward0", np.conjugate)
@@ -632,12 +634,12 @@ ANGLE = rule_node("AngleBackward0", np.angle)
 
 @public("conj", "conj_physical", "resolve_conj")
 def conj(input: Tensor) -> Tensor:
-    return input if input._array.dtype.kind != "c" else call(CONJ, (input,))  # type: ignore[no-any-return]
+    return input if input._array.dtype.kind != "c" else call(CONJ, (input,))
 
 
 @public("angle")
 def angle(input: Tensor) -> Tensor:
-    return call(ANGLE, (input,))  # type: ignore[no-any-return]
+    return call(ANGLE, (input,))
 
 
 # --- in place -----------------------------------------------------------------------------------------------
@@ -668,12 +670,13 @@ _fast_in_place("add_", np.add, add)
 _fast_in_place("sub_", np.subtract, sub)
 _fast_in_place("mul_", np.multiply, mul)
 _fast_in_place("div_", np.divide, div)
-Tensor.subtract_, Tensor.multiply_, Tensor.divide_, Tensor.true_divide_ = (
-    Tensor.sub_,
-    Tensor.mul_,
-    Tensor.div_,
-    Tensor.div_,
-)
+for _alias, _n in {
+    "subtract_": "sub_",
+    "multiply_": "mul_",
+    "divide_": "div_",
+    "true_divide_": "div_",
+}.items():
+    setattr(Tensor, _alias, getattr(Tensor, _n))
 
 
 def _augmented(name: str) -> Any:

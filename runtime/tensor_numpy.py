@@ -24,7 +24,7 @@ from srcgrad.runtime.autograd.record import (
 from srcgrad.runtime.errors import NoRule
 from srcgrad.runtime.rules.table import Rule, find
 from srcgrad.runtime.tensor import FUNCTIONS, _add, _div, _mul, _neg, _sub, cast, operand_dtype, write_out
-from srcgrad.runtime.tensor_base import Tensor, wrap
+from srcgrad.runtime.tensor_base import Tensor, install, wrap
 from srcgrad.runtime.tensor_linalg import matmul_
 from srcgrad.runtime.tensor_math import UNARY, _pow
 
@@ -216,5 +216,5 @@ def _bound(rule: Rule, args: Any, keywords: dict[str, Any]) -> tuple[list[Any], 
     return positional, named
 
 
-Tensor.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
-Tensor.__array_function__ = array_function  # type: ignore[attr-defined]
+install(__array_ufunc__=array_ufunc)
+install(__array_function__=array_function)

@@ -1,5 +1,7 @@
 """How tensors print: PyTorch's layout, digit for digit."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import math

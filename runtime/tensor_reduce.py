@@ -1,5 +1,7 @@
 """Reductions: sums, extrema, statistics, cumulative functions, sorting, softmax."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import math
@@ -108,9 +110,12 @@ def _wide(input: Tensor, dtype: Any) -> Tensor:
     return convert(input, np.dtype("int64")) if input._array.dtype.kind in "biu" else input
 
 
+_ADD: Any = np.add.reduce
+
+
 def _add_up(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     if type(a) is np.ndarray:
-        return np.add.reduce(a, axis=axis, keepdims=keepdims)
+        return _ADD(a, axis=axis, keepdims=keepdims)
     return a.sum(axis=axis, keepdims=keepdims)
 
 
@@ -134,7 +139,7 @@ def _average(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
         with arrays.quiet():
             return a.sum(axis=axis, keepdims=keepdims) / a.dtype.type(_count_of(a.shape, axis))
     if type(a) is np.ndarray and a.dtype.kind == "f" and a.dtype.itemsize >= 4:
-        total = np.add.reduce(a, axis=axis, keepdims=keepdims)
+        total = _ADD(a, axis=axis, keepdims=keepdims)
         return total / a.dtype.type(_count_of(a.shape, axis))
     return a.mean(axis=axis, keepdims=keepdims)
 
@@ -182,8 +187,8 @@ def _times(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 
 # --- extrema ------------------------------------------------------------------------------------------------
 
-PAIRS = {
-    name: namedtuple(name, ["values", "indices"])  # type: ignore[misc]  # noqa: PYI024
+PAIRS: dict[str, Any] = {
+    name: namedtuple(name, ["values", "indices"])  # noqa: PYI024
     for name in ("max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin")
 }
 
@@ -274,7 +279,7 @@ def _amax(name: str, compute: Callable[..., Any]) -> Any:
         a = input._array
         axis = axes_of(dim, a.ndim) if a.ndim else None
         keywords = {} if axis is None and not keepdim else {"axis": axis, "keepdims": keepdim}
-        return call(AMAX[name], (input,), keywords, out=compute(a, axis=axis, keepdims=keepdim))  # type: ignore[no-any-return]
+        return call(AMAX[name], (input,), keywords, out=compute(a, axis=axis, keepdims=keepdim))
 
     function.__name__ = function.__qualname__ = name
     return public(name)(function)
@@ -285,7 +290,7 @@ amax, amin = _amax("amax", np.max), _amax("amin", np.min)
 
 @public("aminmax")
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
-    pair = namedtuple("aminmax", ["min", "max"])  # noqa: PYI024
+    pair: Any = namedtuple("pair", ["min", "max"])  # noqa: PYI024
     d = () if dim is None else dim
     return pair(amin(input, d, keepdim), amax(input, d, keepdim))
 
@@ -310,7 +315,7 @@ _arg("argmin", np.argmin)
 
 @public("argsort")
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    return sort(input, dim, descending).indices  # type: ignore[no-any-return]
+    return sort(input, dim, descending).indices
 
 
 def _order(a: Any, axis: int, descending: bool) -> Any:
@@ -363,10 +368,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
 MEDIAN = rule_node("MedianBackward1", np.take_along_axis)
 
 
-class MedianBackward0(EXTREMUM["max", False]):  # type: ignore[misc]
-    """The median of all elements: ties share, as those of an extremum do."""
-
-    __slots__ = ()
+MEDIAN_OF_ALL = rule_node("MedianBackward0", np.max, "both")
+"""The median of all elements: ties share, as those of an extremum do."""
 
 
 @public("median")
@@ -380,7 +383,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
             if n
             else np.array(math.nan, a.dtype)[()]
         )
-        return call(MedianBackward0, (input,), out=value)
+        return call(MEDIAN_OF_ALL, (input,), out=value)
     d = dimension(dim, a.ndim)
     order = np.take(_order(a, d, False), (a.shape[d] - 1) // 2, axis=d)
     return _along(MEDIAN, input, order, d, keepdim, "median")
@@ -410,7 +413,7 @@ def _spread(name: str, kind: Any, compute: Callable[..., Any]) -> Any:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
                 out = compute(input._array, **keywords)
-        return call(kind, (input,), keywords, out=out, shown=_shown(dim, d, keepdim))  # type: ignore[no-any-return]
+        return call(kind, (input,), keywords, out=out, shown=_shown(dim, d, keepdim))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"NumPy's `{name}`, with Bessel's correction unless `correction` says otherwise."
@@ -441,11 +444,11 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
             f"{type_name(input._array.dtype)}"
         )
     if p == "nuc":
-        return call(rule_node("LinalgNuclearBackward0", np.linalg.norm), (input, "nuc"))  # type: ignore[no-any-return]
+        return call(rule_node("LinalgNuclearBackward0", np.linalg.norm), (input, "nuc"))
     order = 2.0 if p is None or p == "fro" else float(p)
     axis = axes_of(dim, input._array.ndim)
     with arrays.quiet():
-        return call(NORM, (input, order, axis, keepdim))  # type: ignore[no-any-return]
+        return call(NORM, (input, order, axis, keepdim))
 
 
 @public("dist")
@@ -457,7 +460,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     x = input if input._array.dtype.kind in "fc" else convert(input, default_dtype().numpy)
     with arrays.quiet():
-        return call(LOGSUMEXP, (x, axes_of(dim, x._array.ndim), keepdim))  # type: ignore[no-any-return]
+        return call(LOGSUMEXP, (x, axes_of(dim, x._array.ndim), keepdim))
 
 
 @public("softmax")
@@ -470,7 +473,7 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
         )
     with arrays.quiet():
         d = dimension(dim, x._array.ndim)
-        return called(SOFTMAX, x, neural.softmax(x._array, d), (d,))  # type: ignore[no-any-return]
+        return called(SOFTMAX, x, SOFTMAX.function(x._array, d), (d,))
 
 
 @public("log_softmax")
@@ -482,7 +485,7 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
         )
     with arrays.quiet():
         d = dimension(dim, x._array.ndim)
-        return called(LOG_SOFTMAX, x, neural.log_softmax(x._array, d), (d,))  # type: ignore[no-any-return]
+        return called(LOG_SOFTMAX, x, LOG_SOFTMAX.function(x._array, d), (d,))
 
 
 # --- cumulative ---------------------------------------------------------------------------------------------
@@ -492,14 +495,14 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 def cumsum(input: Tensor, dim: Any = None, *, axis: Any = None, dtype: Any = None) -> Tensor:
     x = _wide(input, dtype)
     d = dim if axis is None else axis
-    return call(CUMSUM, (x, None if d is None else dimension(d, x._array.ndim)))  # type: ignore[no-any-return]
+    return call(CUMSUM, (x, None if d is None else dimension(d, x._array.ndim)))
 
 
 @public("cumprod")
 def cumprod(input: Tensor, dim: Any = None, *, axis: Any = None, dtype: Any = None) -> Tensor:
     x = _wide(input, dtype)
     d = dim if axis is None else axis
-    return call(CUMPROD, (x, None if d is None else dimension(d, x._array.ndim)))  # type: ignore[no-any-return]
+    return call(CUMPROD, (x, None if d is None else dimension(d, x._array.ndim)))
 
 
 def _running(name: str, compute: Any, better: Callable[[Any, Any], Any]) -> None:
@@ -525,7 +528,7 @@ _running("cummin", np.minimum, np.less_equal)
 
 @public("diff")
 def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
-    return call(rule_node("DiffBackward0", np.diff), (input, n, dim))  # type: ignore[no-any-return]
+    return call(rule_node("DiffBackward0", np.diff), (input, n, dim))
 
 
 def _truth(name: str, compute: Callable[..., Any]) -> None:
@@ -547,6 +550,9 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     return wrap(np.asarray(np.count_nonzero(input._array, axis=axes_of(dim, input._array.ndim)))[()])
 
 
+_UNIQUE: Any = np.unique
+
+
 @public("unique")
 def unique(
     input: Tensor,
@@ -555,7 +561,7 @@ def unique(
     return_counts: bool = False,
     dim: Any = None,
 ) -> Any:
-    got = np.unique(input._array, return_inverse=return_inverse, return_counts=return_counts, axis=dim)
+    got: Any = _UNIQUE(input._array, return_inverse=return_inverse, return_counts=return_counts, axis=dim)
     return tuple(wrap(g) for g in got) if isinstance(got, tuple) else wrap(got)
 
 
@@ -570,7 +576,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
         rule_node("NansumBackward0", np.nansum),
         (input,),
         {"axis": axes_of(dim, input._array.ndim), "keepdims": keepdim},
-    )  # type: ignore[no-any-return]
+    )
 
 
 @public("nanmean")
@@ -579,7 +585,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
         rule_node("NanmeanBackward0", np.nanmean),
         (input,),
         {"axis": axes_of(dim, input._array.ndim), "keepdims": keepdim},
-    )  # type: ignore[no-any-return]
+    )
 
 
 for _n in ("cumsum", "cumprod", "softmax", "log_softmax"):

@@ -5,6 +5,8 @@ A file is a zip archive: `data.json` describes the containers, and each memory t
 `weights_only=False`.
 """
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import copy
@@ -20,7 +22,7 @@ import numpy as np
 from srcgrad.runtime import arrays
 from srcgrad.runtime.autograd.graph import LEAF
 from srcgrad.runtime.tensor import FUNCTIONS
-from srcgrad.runtime.tensor_base import Tensor, own_memory, wrap
+from srcgrad.runtime.tensor_base import Tensor, install, own_memory, wrap
 
 
 def _root(array: Any) -> Any:
@@ -70,7 +72,7 @@ def _reduce(self: Tensor, protocol: int = 2) -> Any:
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if id(self) in memo:
-        return memo[id(self)]  # type: ignore[no-any-return]
+        return memo[id(self)]
     if not self.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
@@ -119,9 +121,9 @@ def _copy(self: Tensor) -> Tensor:
     return t
 
 
-Tensor.__reduce_ex__ = _reduce  # type: ignore[method-assign, assignment]
-Tensor.__deepcopy__ = _deepcopy  # type: ignore[attr-defined]
-Tensor.__copy__ = _copy  # type: ignore[attr-defined]
+install(__reduce_ex__=_reduce)
+install(__deepcopy__=_deepcopy)
+install(__copy__=_copy)
 
 
 # --- files --------------------------------------------------------------------------------------------------
@@ -257,8 +259,8 @@ def _dlpack_device(self: Tensor) -> Any:
     return own_memory(self).__dlpack_device__()
 
 
-Tensor.__dlpack__ = _dlpack  # type: ignore[attr-defined]
-Tensor.__dlpack_device__ = _dlpack_device  # type: ignore[attr-defined]
+install(__dlpack__=_dlpack)
+install(__dlpack_device__=_dlpack_device)
 
 
 def from_dlpack(source: Any) -> Tensor:

@@ -1,5 +1,7 @@
 """What a tensor is made of besides values: dtypes, devices, shapes, and PyTorch's promotion of dtypes."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -30,10 +32,6 @@ class dtype:
         self.is_signed = self.kind in "ifc"
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.numpy
-
-    @property
     def type(self) -> Any:
         return self.numpy.type
 
@@ -60,12 +58,16 @@ class dtype:
     def __reduce__(self) -> Any:
         return _dtype_named, (self.name,)
 
-    def to_complex(self) -> dtype:
+    def to_complex(self) -> DType:
         return complex64 if self.itemsize <= 4 else complex128
 
-    def to_real(self) -> dtype:
+    def to_real(self) -> DType:
         return float32 if self.name == "complex64" else float64 if self.name == "complex128" else self
 
+
+DType = dtype
+# NumPy takes an object for a dtype if it has an attribute of that name
+dtype.dtype = property(lambda self: self.numpy)  # type: ignore[attr-defined]
 
 bool_ = dtype("bool")
 uint8 = dtype("uint8")
@@ -148,6 +150,8 @@ class device:
     """Where a tensor lives: `device("cpu")`, `device("cuda:0")`."""
 
     __slots__ = ("type", "index")
+    type: str
+    index: int | None
 
     def __init__(self, kind: Any = "cpu", index: int | None = None):
         if isinstance(kind, device):

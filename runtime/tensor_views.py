@@ -1,6 +1,8 @@
 """Shapes: views, which share memory and version counter with their base, and the copies that look like
 them."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import operator
@@ -21,7 +23,7 @@ from srcgrad.runtime.autograd.record import (
     tracked,
 )
 from srcgrad.runtime.tensor import FUNCTIONS, public
-from srcgrad.runtime.tensor_base import More, Tensor, own_memory, wrap
+from srcgrad.runtime.tensor_base import More, Tensor, install, own_memory, wrap
 from srcgrad.runtime.tensor_create import shape_argument
 from srcgrad.runtime.tensor_types import F32, F64
 
@@ -191,7 +193,7 @@ def reshape(input: Tensor, *shape: Any, order: str = "C") -> Tensor:
         and array.size
         and not np.may_share_memory(array, a)
     ):
-        return call(UNSAFE_VIEW, (call(CLONE, (input,)), new))  # type: ignore[no-any-return]
+        return call(UNSAFE_VIEW, (call(CLONE, (input,)), new))
     return view_of(input, array, VIEW, (new,), reshape, (new,))
 
 
@@ -275,9 +277,9 @@ def _reversed_axes(self: Tensor) -> Tensor:
     return permute(self, tuple(range(self._array.ndim))[::-1])
 
 
-Tensor.T = property(_reversed_axes)  # type: ignore[attr-defined]
-Tensor.mT = Tensor.mH = property(lambda self: transpose(self, -2, -1))  # type: ignore[attr-defined]
-Tensor.H = property(lambda self: transpose(self, 0, 1).conj() if self.is_complex() else transpose(self, 0, 1))  # type: ignore[attr-defined]
+install(T=property(_reversed_axes))
+install(mT=property(lambda self: transpose(self, -2, -1)), mH=property(lambda self: transpose(self, -2, -1)))
+install(H=property(lambda self: transpose(self, 0, 1).conj()))
 
 
 @public("movedim", "moveaxis")
@@ -427,7 +429,7 @@ def unfold(self: Tensor, dimension_: int, size: int, step: int) -> Tensor:
 
     a = own_memory(self)
     d = dimension(dimension_, a.ndim)
-    windows = sliding_window_view(a, size, axis=d, writeable=a.flags.writeable)  # type: ignore[call-overload]
+    windows = sliding_window_view(a, size, axis=d, writeable=a.flags.writeable)
     array = windows[(slice(None),) * d + (slice(None, None, step),)]
     starts = np.arange(0, a.shape[d] - size + 1, step)[:, None] + np.arange(size)
     key = (slice(None),) * d + (starts,)
@@ -553,7 +555,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is contiguous, else a copy."""
     if self.is_contiguous():
         return self
-    return call(CLONE, (self,), out=self._array.copy())  # type: ignore[no-any-return]
+    return call(CLONE, (self,), out=self._array.copy())
 
 
 @public("repeat", function=False)
@@ -564,7 +566,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
         )
-    return call(REPEAT, (self, times))  # type: ignore[no-any-return]
+    return call(REPEAT, (self, times))
 
 
 @public("tile")
@@ -576,13 +578,13 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 @public("repeat_interleave")
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
     times = repeats._array if isinstance(repeats, Tensor) else repeats
-    return call(REPEAT_INTERLEAVE, (input, times, dim))  # type: ignore[no-any-return]
+    return call(REPEAT_INTERLEAVE, (input, times, dim))
 
 
 @public("flip")
 def flip(input: Tensor, *dims: Any) -> Tensor:
     axes = tuple(dimension(d, input._array.ndim) for d in shape_argument(dims))
-    return call(FLIP, (input, axes), out=np.flip(input._array, axes).copy())  # type: ignore[no-any-return]
+    return call(FLIP, (input, axes), out=np.flip(input._array, axes).copy())
 
 
 @public("fliplr")
@@ -597,28 +599,28 @@ def flipud(input: Tensor) -> Tensor:
 
 @public("roll")
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    return call(ROLL, (input, shifts, dims))  # type: ignore[no-any-return]
+    return call(ROLL, (input, shifts, dims))
 
 
 @public("rot90")
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    return call(rule_node("Rot90Backward0", np.rot90), (input, k, tuple(dims)))  # type: ignore[no-any-return]
+    return call(rule_node("Rot90Backward0", np.rot90), (input, k, tuple(dims)))
 
 
 @public("tril")
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    return call(TRIL, (input, diagonal))  # type: ignore[no-any-return]
+    return call(TRIL, (input, diagonal))
 
 
 @public("triu")
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    return call(TRIU, (input, diagonal))  # type: ignore[no-any-return]
+    return call(TRIU, (input, diagonal))
 
 
 @public("diag")
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     name = "DiagEmbedBackward0" if input._array.ndim == 1 else "DiagonalBackward0"
-    return call(rule_node(name, np.diag), (input, diagonal))  # type: ignore[no-any-return]
+    return call(rule_node(name, np.diag), (input, diagonal))
 
 
 def _joined(tensors: Any) -> list[Tensor]:
@@ -654,7 +656,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None)
                     f"{kept[0]._array.shape[k]} but got size "
                     f"{x._array.shape[k]} for tensor number {i} in the list."
                 )
-    return call(CAT, (kept, d))  # type: ignore[no-any-return]
+    return call(CAT, (kept, d))
 
 
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
@@ -670,7 +672,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
                 "0 and "
                 f"{list(x._array.shape)} at entry {i}"
             )
-    return call(STACK, (ts, dimension(dim, ts[0]._array.ndim + 1)))  # type: ignore[no-any-return]
+    return call(STACK, (ts, dimension(dim, ts[0]._array.ndim + 1)))
 
 
 def hstack(tensors: Any) -> Tensor:
@@ -699,14 +701,14 @@ def _part(kind: type[RuleNode], name: str) -> Any:
             if name == "imag":
                 raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
             return self
-        return call(kind, (self,), out=getattr(self._array, name))  # type: ignore[no-any-return]
+        return call(kind, (self,), out=getattr(self._array, name))
 
     get.__name__ = name
     return get
 
 
 _real, _imag = _part(REAL, "real"), _part(IMAG, "imag")
-Tensor.real, Tensor.imag = property(_real), property(_imag)  # type: ignore[attr-defined]
+install(real=property(_real), imag=property(_imag))
 FUNCTIONS.update({
     "real": _real, "imag": _imag, "cat": cat, "concat": cat, "concatenate": cat, "stack": stack,
     "hstack": hstack,

@@ -1,5 +1,7 @@
 """Operations that a user defines: `Function`, with its context, and the bridge for compiled functions."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import functools
@@ -122,7 +124,7 @@ class FunctionCtx(Node):
                 f"function {self.name()} returned an incorrect number of gradients (expected {expected}, "
                 f"got {len(got)})"
             )
-        out = []
+        out: list[Any] = []
         for i, (x, like) in enumerate(zip(got, self._arguments, strict=True)):
             if like is None:
                 if x is not None:
@@ -153,7 +155,7 @@ class FunctionCtx(Node):
                 f"{list(x._array.shape)} but expected "
                 f"shape compatible with {list(like.shape)}"
             )
-        return support.unbroadcast(x, like)  # type: ignore[no-any-return]
+        return support.unbroadcast(x, like)
 
 
 @functools.cache
@@ -200,7 +202,8 @@ class Function:
         """Compute, and record as one node."""
         from srcgrad.runtime.tensor_inplace import bump
 
-        ctx = object.__new__(_context_class(cls))
+        kind: Any = cls
+        ctx = object.__new__(_context_class(kind))
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         recorded = state.recording and any(ctx.needs_input_grad)
         targets = tuple(target_of(a) for a in args if isinstance(a, Tensor))

@@ -84,7 +84,7 @@ class _Mode:
     def __call__(self, function: Any) -> Any:
         """Decorate: the mode holds while `function` runs (for a generator: only while the generator runs)."""
         if inspect.isclass(function):
-            function.__init__ = self(function.__init__)
+            setattr(function, "__init__", self(function.__init__))  # noqa: B010
             return function
         if inspect.isgeneratorfunction(function):
             return self._generator(function)

@@ -15,7 +15,8 @@ from srcgrad.runtime.tensor_types import device
 class Move(Node):
     """A copy to another device: the gradient travels back."""
 
-    __slots__ = ("origin", "place")
+    __slots__ = ("origin",)
+    origin: str
 
     def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
         return (move(g, device(self.origin)) if graph else carried(g, self.origin),)

@@ -1,5 +1,7 @@
 """Convolutions."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import math
@@ -49,7 +51,7 @@ class _Conv(Module):
             several(stride, n),
             several(dilation, n),
         )
-        self.padding = padding if isinstance(padding, str) else several(padding, n)
+        self.padding: Any = padding if isinstance(padding, str) else several(padding, n)
         self.padding_mode = padding_mode
         shape = (
             (in_channels, out_channels // groups)
@@ -74,7 +76,7 @@ class _Conv(Module):
         padding = self.padding
         if self.padding_mode != "zeros":
             if isinstance(padding, str):
-                total = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+                total: list[int] = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
                 around = [
                     w
                     for t in reversed(total)
@@ -86,7 +88,7 @@ class _Conv(Module):
             padding = (0,) * self.n
         return type(self).function(
             input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
-        )  # type: ignore[no-any-return]
+        )
 
     def extra_repr(self) -> str:
         out = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
@@ -159,10 +161,10 @@ class _ConvTranspose(_Conv):
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         extra = self.output_padding
         if output_size is not None:
-            least = [
+            least: list[int] = [
                 (m - 1) * s - 2 * p + d * (k - 1) + 1
                 for m, s, p, d, k in zip(
-                    input.shape[-self.n :],
+                    tuple(input.shape)[-self.n :],
                     self.stride,
                     self.padding,
                     self.dilation,
@@ -173,7 +175,7 @@ class _ConvTranspose(_Conv):
             extra = tuple(w - m for w, m in zip(output_size[-self.n :], least, strict=True))
         return type(self).function(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
-        )  # type: ignore[no-any-return]
+        )
 
 
 class ConvTranspose1d(_ConvTranspose):

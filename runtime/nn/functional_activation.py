@@ -1,22 +1,25 @@
 """Activations."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+from srcgrad.runtime import tensor_math
 from srcgrad.runtime.autograd.record import Elementwise, elementwise_node
 from srcgrad.runtime.rules import neural
-from srcgrad.runtime.tensor import meet
+from srcgrad.runtime.tensor import FUNCTIONS, meet
 from srcgrad.runtime.tensor_base import Tensor
 from srcgrad.runtime.tensor_inplace import in_place
-from srcgrad.runtime.tensor_math import FUNCTIONS
 from srcgrad.runtime.tensor_reduce import log_softmax as _log_softmax
 from srcgrad.runtime.tensor_reduce import norm
 from srcgrad.runtime.tensor_reduce import softmax as _softmax
 from srcgrad.runtime.tensor_views import chunk, expand_as
 
+assert tensor_math.UNARY  # the room that defines these
 sigmoid: Callable[..., Tensor] = FUNCTIONS["sigmoid"]
 tanh: Callable[..., Tensor] = FUNCTIONS["tanh"]
 _relu: Callable[..., Tensor] = FUNCTIONS["relu"]
@@ -42,11 +45,11 @@ def _apply(kind: type[Elementwise], input: Tensor, inplace: bool = False, **keyw
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    return input.relu_() if inplace else _relu(input)  # type: ignore[no-any-return]
+    return input.relu_() if inplace else _relu(input)
 
 
 def relu_(input: Tensor) -> Tensor:
-    return input.relu_()  # type: ignore[no-any-return]
+    return input.relu_()
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -119,14 +122,14 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    return input.masked_fill(input.abs() <= lambd, 0.0)  # type: ignore[no-any-return]
+    return input.masked_fill(input.abs() <= lambd, 0.0)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     shrunk = input - lambd * input.detach().sign()
-    return shrunk.masked_fill(input.abs() <= lambd, 0.0)  # type: ignore[no-any-return]
+    return shrunk.masked_fill(input.abs() <= lambd, 0.0)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
@@ -150,15 +153,15 @@ def _default_dim(name: str, ndim: int) -> int:
 
 
 def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    return _softmax(input, _default_dim("softmax", input.ndim) if dim is None else dim, dtype)  # type: ignore[no-any-return]
+    return _softmax(input, _default_dim("softmax", input.ndim) if dim is None else dim, dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None) -> Tensor:
-    return _softmax(-input, _default_dim("softmin", input.ndim) if dim is None else dim)  # type: ignore[no-any-return]
+    return _softmax(-input, _default_dim("softmin", input.ndim) if dim is None else dim)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    return _log_softmax(input, _default_dim("log_softmax", input.ndim) if dim is None else dim, dtype)  # type: ignore[no-any-return]
+    return _log_softmax(input, _default_dim("log_softmax", input.ndim) if dim is None else dim, dtype)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:

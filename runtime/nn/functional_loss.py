@@ -1,5 +1,7 @@
 """Losses."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import math
@@ -26,6 +28,8 @@ HUBER = rule_node("HuberLossBackward0", neural_loss.huber)
 BCE = rule_node("BinaryCrossEntropyBackward0", neural_loss.bce)
 BCE_LOGITS = rule_node("BinaryCrossEntropyWithLogitsBackward0", neural_loss.bce_with_logits)
 NLL = rule_node("NllLossBackward0", neural_loss.nll)
+
+_nll_weights: Any = neural_loss.nll_weights
 
 
 def _reduced(values: Tensor, reduction: str) -> Tensor:
@@ -85,8 +89,8 @@ def mse_loss(
         input, target = _pair(input, target)
     a = input._array
     if a.dtype is not F32 and a.dtype is not F64:
-        return call(MSE, (input, target, reduction))  # type: ignore[no-any-return]
-    result = wrap(neural_loss.mse(a, target._array, reduction))
+        return call(MSE, (input, target, reduction))
+    result = wrap(MSE.function(a, target._array, reduction))
     if tracked((input, target)):
         record_plain(MSE, result, (input, target), (reduction,))
     return result
@@ -116,7 +120,7 @@ def smooth_l1_loss(
     _check(reduction)
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    return call(SMOOTH_L1, (input, target, reduction, beta))  # type: ignore[no-any-return]
+    return call(SMOOTH_L1, (input, target, reduction, beta))
 
 
 def huber_loss(
@@ -124,7 +128,7 @@ def huber_loss(
 ) -> Tensor:
     input, target = _pair(input, target)
     _check(reduction)
-    return call(HUBER, (input, target, reduction, delta))  # type: ignore[no-any-return]
+    return call(HUBER, (input, target, reduction, delta))
 
 
 def nll_loss(
@@ -192,8 +196,8 @@ def cross_entropy(
             terms = terms * weight.reshape(*((-1,) + (1,) * (input.ndim - dim - 1)))
         losses = terms.sum(dim)
         if reduction == "mean":
-            return losses.sum() / (losses.numel() if input.ndim > 1 else 1)  # type: ignore[no-any-return]
-        return losses if reduction == "none" else losses.sum()  # type: ignore[no-any-return]
+            return losses.sum() / (losses.numel() if input.ndim > 1 else 1)
+        return losses if reduction == "none" else losses.sum()
     if not label_smoothing:
         return nll_loss(logp, target, weight, ignore_index=ignore_index, reduction=reduction)
     n = input._array.shape[dim]
@@ -207,11 +211,9 @@ def cross_entropy(
         return (1 - label_smoothing) * plain + label_smoothing / n * smooth
     total = (1 - label_smoothing) * plain + label_smoothing / n * smooth.sum()
     if reduction == "sum":
-        return total  # type: ignore[no-any-return]
-    w = neural_loss.nll_weights(
-        input._array, target._array, None if weight is None else weight._array, ignore_index
-    )
-    return total / float(np.sum(w))  # type: ignore[no-any-return]
+        return total
+    w = _nll_weights(input._array, target._array, None if weight is None else weight._array, ignore_index)
+    return total / float(np.sum(w))
 
 
 def binary_cross_entropy(
@@ -237,7 +239,7 @@ def binary_cross_entropy(
     from srcgrad.runtime import arrays
 
     with arrays.quiet():
-        return call(BCE, (input, target, weight, reduction))  # type: ignore[no-any-return]
+        return call(BCE, (input, target, weight, reduction))
 
 
 def binary_cross_entropy_with_logits(
@@ -252,7 +254,7 @@ def binary_cross_entropy_with_logits(
     _check(reduction)
     if input._array.shape != target._array.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
-    return call(BCE_LOGITS, (input, target, weight, pos_weight, reduction))  # type: ignore[no-any-return]
+    return call(BCE_LOGITS, (input, target, weight, pos_weight, reduction))
 
 
 def kl_div(
@@ -271,7 +273,7 @@ def kl_div(
 
         terms = FUNCTIONS["xlogy"](target, target) - target * input
     if reduction == "batchmean":
-        return terms.sum() / input.shape[0]  # type: ignore[no-any-return]
+        return terms.sum() / input.shape[0]
     return _reduced(terms, reduction)
 
 
@@ -283,7 +285,7 @@ def hinge_embedding_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    return _reduced(where(target == 1, input, (margin - input).clamp(min=0)), reduction)
+    return _reduced(where(target.eq(1), input, (margin - input).clamp(min=0)), reduction)
 
 
 def margin_ranking_loss(
@@ -342,7 +344,7 @@ def cosine_embedding_loss(
     dot = (input1 * input2).sum(-1)
     cos = dot / ((input1 * input1).sum(-1) + eps).mul((input2 * input2).sum(-1) + eps).sqrt()
     zero = wrap(np.zeros_like(cos._array))
-    losses = where(target == 1, 1 - cos, zero) + where(target == -1, (cos - margin).clamp(min=0), zero)
+    losses = where(target.eq(1), 1 - cos, zero) + where(target.eq(-1), (cos - margin).clamp(min=0), zero)
     return _reduced(losses, reduction)
 
 

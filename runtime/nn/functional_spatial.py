@@ -16,6 +16,9 @@ from srcgrad.runtime.tensor_views import squeeze, unsqueeze
 CONVOLUTION = rule_node("ConvolutionBackward0", neural_conv.convolution)
 TRANSPOSED = rule_node("ConvolutionBackward0", neural_conv.convolve_input)
 
+_out_size: Callable[..., int] = neural_conv.out_size
+_pool_argmax: Callable[..., Any] = neural_conv.pool_argmax
+
 
 def several(value: Any, n: int) -> tuple[int, ...]:
     return (value,) * n if isinstance(value, int) else tuple(value)
@@ -137,10 +140,10 @@ def _max_pool(n: int) -> Callable[..., Any]:
         if any(2 * pi > ki for pi, ki in zip(p, k, strict=True)):
             raise RuntimeError("pad should be at most half of effective kernel size")
         positions = tuple(
-            neural_conv.out_size(m, ki, si, pi, di, ceil_mode)
+            _out_size(m, ki, si, pi, di, ceil_mode)
             for m, ki, si, pi, di in zip(x._array.shape[2:], k, s, p, d, strict=True)
         )
-        flat = neural_conv.pool_argmax(x._array, k, s, p, d, positions)
+        flat = _pool_argmax(x._array, k, s, p, d, positions)
         out: Tensor = call(kind, (x, flat))
         indices = wrap(flat)
         if alone:
@@ -172,8 +175,7 @@ def _avg_pool(n: int) -> Callable[..., Tensor]:
         p = several(padding, n)
         shape = x._array.shape[2:]
         positions = tuple(
-            neural_conv.out_size(m, ki, si, pi, 1, ceil_mode)
-            for m, ki, si, pi in zip(shape, k, s, p, strict=True)
+            _out_size(m, ki, si, pi, 1, ceil_mode) for m, ki, si, pi in zip(shape, k, s, p, strict=True)
         )
         total: Tensor = call(kind, (x, k, s, p, positions))
         if divisor_override is not None:

@@ -16,7 +16,7 @@ from srcgrad.runtime.tensor_inplace import store
 
 
 def _random(generator: Any) -> np.random.Generator:
-    return (generator or default_generator).random  # type: ignore[no-any-return]
+    return (generator or default_generator).random
 
 
 def _write(tensor: Tensor, values: Any) -> Tensor:

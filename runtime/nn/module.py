@@ -1,5 +1,7 @@
 """Module: the base of all layers. It knows its parameters, buffers and children by name."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
@@ -399,7 +401,7 @@ class Module:
     def to(self, *args: Any, **keywords: Any) -> Any:
         """Parameters and buffers in another floating point dtype or on another device, in place."""
         dtype = keywords.pop("dtype", None)
-        rest = []
+        rest: list[Any] = []
         for a in args:
             if isinstance(a, Tensor):
                 dtype = a.dtype

@@ -116,7 +116,7 @@ class _InstanceNorm(_Norm):
             self.momentum or 0.0,
             self.eps,
         )
-        return out.squeeze(0) if alone else out  # type: ignore[no-any-return]
+        return out.squeeze(0) if alone else out
 
 
 class InstanceNorm1d(_InstanceNorm):

@@ -1,5 +1,7 @@
 """Learning-rate schedulers."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import math

@@ -203,7 +203,8 @@ class Optimizer:
 
 def gradient(p: Tensor, group: dict[str, Any], decay: bool = True) -> Any:
     """The gradient's array: negated to maximize, with weight decay added."""
-    g = p.grad._array if p._grad is not None else None
+    grad: Any = p._grad
+    g = grad._array
     if group.get("maximize"):
         g = -g
     if decay and group.get("weight_decay"):
@@ -212,7 +213,7 @@ def gradient(p: Tensor, group: dict[str, Any], decay: bool = True) -> Any:
 
 
 def number(x: Any) -> float:
-    return float(x.item()) if isinstance(x, Tensor) else x  # type: ignore[no-any-return]
+    return float(x.item()) if isinstance(x, Tensor) else x
 
 
 def assign(p: Tensor, value: Any) -> None:
