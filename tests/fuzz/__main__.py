@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from .choices import Choices
-from .oracle import Judge, Verdict
+from .oracle import CHECKS, Judge, Verdict
 from .programs import program
 from .shrink import shrink
 
@@ -35,7 +35,7 @@ def main() -> int:
     parser.add_argument("--second", action="store_true", help="check second derivatives too")
     parser.add_argument("--shrink", type=float, default=20.0, help="seconds to make one program small")
     options = parser.parse_args()
-    judge = Judge(options.second)
+    judge = Judge()
     try:
         if options.again:
             return again(judge, options.again)
@@ -47,31 +47,46 @@ def main() -> int:
 def hunt(judge: Judge, options: argparse.Namespace) -> int:
     counts: collections.Counter[str] = collections.Counter()
     causes: collections.Counter[tuple[str, str]] = collections.Counter()
-    example: dict[tuple[str, str], int] = {}
+    smallest: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    """For each cause the seeds of the shortest programs, with their lengths."""
+    saved: set[int] = set()
     start = time.monotonic()
+
+    def keep() -> None:
+        for key, found in smallest.items():
+            for _, seed in found:
+                if options.save and key[0] != "rejected" and seed not in saved:
+                    saved.add(seed)
+                    save(judge, options, seed)
+
     try:
-        for seed in range(options.seed, options.seed + options.count):
+        for done, seed in enumerate(range(options.seed, options.seed + options.count), 1):
             text = program(Choices.seeded(seed), options.size)
-            verdict = judge(text)
+            verdict = judge(text, checks(options, seed))
             counts[verdict.kind] += 1
-            if verdict.kind not in ("right", "rejected"):
+            if verdict.kind != "right":
                 key = (verdict.kind, verdict.cause)
                 causes[key] += 1
-                example.setdefault(key, seed)
-                if options.save and causes[key] <= (25 if verdict.cause in VAGUE else 2):
-                    save(judge, options, seed, text, verdict)
-            elif verdict.kind == "rejected":
-                causes[verdict.kind, verdict.cause] += 1
-                example.setdefault((verdict.kind, verdict.cause), seed)
-            if seed % 200 == 0:
+                found = sorted([*smallest.get(key, []), (len(text), seed)])
+                smallest[key] = found[: 8 if verdict.cause in VAGUE else 1]
+            if done % 200 == 0:
                 gc.collect()
                 print(f"{tally(counts)} in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+            if done % 1000 == 0:
+                keep()
     except KeyboardInterrupt:
         pass
     print(tally(counts))
     for key, n in causes.most_common():
-        print(f"{n:6}  {key[0]:8}  {key[1]}  (seed {example[key]})")
+        print(f"{n:6}  {key[0]:8}  {key[1]}  (seed {smallest[key][0][1]})", flush=True)
+    keep()
     return 1 if counts["wrong"] or counts["crashed"] else 0
+
+
+def checks(options: argparse.Namespace, seed: int) -> tuple[str, ...]:
+    """One check beside the first for each program; they take turns."""
+    turn = (*CHECKS, "second") if options.second else CHECKS
+    return (turn[seed % len(turn)],)
 
 
 def tally(counts: collections.Counter[str]) -> str:
@@ -82,17 +97,19 @@ def tally(counts: collections.Counter[str]) -> str:
     )
 
 
-def save(judge: Judge, options: argparse.Namespace, seed: int, text: str, verdict: Verdict) -> None:
+def save(judge: Judge, options: argparse.Namespace, seed: int) -> None:
+    """Makes the program of a seed small and saves it."""
+    text = program(Choices.seeded(seed), options.size)
+    asked = checks(options, seed)
+    verdict = judge(text, asked)
+
     def fails(candidate: str) -> bool:
-        found = judge(candidate)
+        found = judge(candidate, asked)
         return (found.kind, found.cause) == (verdict.kind, verdict.cause)
 
     small = shrink(text, fails, options.shrink)
-    last = judge(small)
-    if last.kind != verdict.kind:
-        small, last = text, verdict
     options.save.mkdir(parents=True, exist_ok=True)
-    (options.save / f"{seed}.py").write_text(commented(last) + small)
+    (options.save / f"{seed}.py").write_text(commented(judge(small, asked)) + small)
 
 
 def commented(verdict: Verdict) -> str:
