@@ -74,6 +74,11 @@ def copy(g: Any) -> Any:
     return g
 
 
+def zero_list(xs: Any) -> list[Any]:
+    """The zero cotangent of a list."""
+    return [zeros_like(x) for x in xs]
+
+
 def buffer_list(g: Any, xs: Any) -> Any:
     """The cotangent `g` of the list `xs`, as a list that may be changed in place."""
     return zeros_like(xs) if is_zero(g) else copy(match(g, xs))

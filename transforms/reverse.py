@@ -340,7 +340,7 @@ class Reverse:
             return constant(0.0)
         if kind == "array":
             return call(self.np("zeros_like"), name(n))
-        return call(self.external(trees.zeros_like), name(n))
+        return call(self.external(trees.zero_list if kind == "list" else trees.zeros_like), name(n))
 
     def full(self, value: Any, n: str) -> Any:
         """A cotangent expression in the full shape of `n`: a scalar that stands for a whole array is spread."""

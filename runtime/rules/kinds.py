@@ -97,7 +97,7 @@ TAGS: dict[str, list[Any]] = {
     ],
     "scalar": [np.vdot, np.trace, math.fsum, np.ndarray.item, np.ndim, np.size],
     "broadcast": [np.where, np.clip, np.ndarray.clip, np.less, np.greater, np.equal, np.floor_divide],
-    "list": [trees.buffer_list, tangents.listed, tangents.leaves, tangents.leaves_of],
+    "list": [trees.buffer_list, trees.zero_list, tangents.listed, tangents.leaves, tangents.leaves_of],
     "cotangent": [trees.zeros_like],
     "tile": [np.repeat, np.ndarray.repeat],
 }
