@@ -212,7 +212,7 @@ def leaky_relu(x, *, negative_slope=0.01):
 @elementwise(leaky_relu, at=[0.7, X])
 def leaky_relu_rule(y, x, *, negative_slope=0.01):
     """At 0 the derivative is the slope."""
-    return np.where(x > 0, 1, negative_slope) * np.ones_like(x)
+    return np.where(x > 0, np.ones_like(x), negative_slope * np.ones_like(x))
 
 
 def clamped(x, low, high):
@@ -382,7 +382,7 @@ def vector_norm_rule(g, y, x, p=2.0, axis=None, keepdims=False):
     if p == 2:
         return x * expand(safe_ratio(g, y), x, axis, keepdims)
     if p == math.inf or p == -math.inf:
-        hit = np.abs(x) == expand(y, x, axis, keepdims)
+        hit = (np.abs(x) == expand(y, x, axis, keepdims)) * np.ones_like(x)
         return expand(g, x, axis, keepdims) * np.sign(x) * hit / np.sum(hit, axis=axis, keepdims=True)
     scaled = safe_ratio(np.abs(x), expand(y, x, axis, keepdims))
     return (

@@ -140,7 +140,7 @@ def convolve_forward(x_dot, w_dot, y, x, w, stride, padding, dilation, groups=1)
 @reverse(
     convolve_input,
     wrt=("g", "w"),
-    at=[(Y, W, (5,), (1,), (0,), (1,)), (generic(1, 2, 3, 2), W2, (4, 5), (1, 2), (0, 1), (1, 1), 2)],
+    at=[(Y, W, (5,), (1,), (0,), (1,)), (Y2, W2, (4, 5), (1, 2), (0, 1), (1, 1), 2)],
 )
 def convolve_input_rule(u, y, g, w, shape, stride, padding, dilation, groups=1):
     return (
