@@ -7,18 +7,19 @@ shrink.
 from __future__ import annotations
 
 import ast
+import re
 
 import numpy as np
 from hypothesis import strategies as st
 
-from . import assignments, branches, containers, functions, idioms, loops, scalars, vectors, writes
+from . import assignments, branches, containers, functions, idioms, loops, objects, scalars, vectors, writes
 from .body import Body
 from .choices import Choices
 from .kinds import SCALAR, Array, Arrow, Flag, Int, Items, Kind, Row, Scalar, Table, Variable
 from .scope import KEYS, SHAPES, Helper, Program
 
-HEAD = "import math\nimport numpy as np\n\nLOG = []\n"
-PARTS = (scalars, vectors, assignments, writes, containers, branches, loops, functions, idioms)
+HEAD = "import math\nimport numpy as np\n\nLOG = []\nRATE = 0.613\n"
+PARTS = (scalars, vectors, assignments, writes, containers, branches, loops, functions, idioms, objects)
 """Importing these files registers what programs are made of."""
 UNARY = Arrow((SCALAR,), SCALAR)
 
@@ -26,18 +27,22 @@ UNARY = Arrow((SCALAR,), SCALAR)
 def program(choose: Choices, size: int = 10) -> str:
     """The text of a program of about `size` statements in its main function."""
     shared = Program(choose, aliasing=choose.chance(8))
-    parts = [HEAD]
+    parts: list[str] = []
     for _ in range(choose.weighted([(4, 0), (3, 1), (2, 2), (1, 3)])):
         parts.append(helper(shared))
     parameters = arguments(choose)
     env = {n: Variable(k, owned=False, frozen=isinstance(k, Int)) for n, k in parameters}
+    if choose.chance(20):
+        env["RATE"] = Variable(SCALAR, owned=False, frozen=True)
     body = Body(shared, env, SCALAR, choose.integer(3, 2 * size))
     body.statements(size)
     body.finish()
     parts.append("\n".join([f"def f({', '.join(n for n, _ in parameters)}):", *body.lines]))
     values = ", ".join(literal(choose, k) for _, k in parameters)
     parts.append(f"ARGS = ({values},)")
-    return ast.unparse(ast.parse("\n\n".join(parts))) + "\n"
+    text = "\n\n".join(parts)
+    heads = [head for word, head in objects.HEADS.items() if re.search(rf"\b{word}\b", text)]
+    return ast.unparse(ast.parse("\n\n".join([HEAD, *heads, text]))) + "\n"
 
 
 @st.composite

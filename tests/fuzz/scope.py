@@ -70,7 +70,6 @@ class Program:
     """May write through views and aliases, and into arguments; the compiler may refuse some of that."""
     helpers: list[Helper] = field(default_factory=list)
     count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    classes: bool = False
 
     def fresh(self, base: str) -> str:
         return f"{base}{next(self.count)}"
