@@ -89,9 +89,8 @@ def named_tuple(body: Body) -> bool:
 @statement(2)
 def data_class(body: Body) -> bool:
     p, s = body.program.fresh("point"), body.program.fresh("s")
-    body.emit(
-        f"{p} = Point({body.small(1)}{body.choose.pick(('', f', {body.small(1)}', f', north={body.small(0)}'))})"
-    )
+    second = body.choose.pick(("", f", {body.small(1)}", f", north={body.small(0)}"))
+    body.emit(f"{p} = Point({body.small(1)}{second})")
     match body.choose.integer(0, 3):
         case 0:
             body.emit(f"{p} = {p}.moved({body.small(1)})")
@@ -265,9 +264,8 @@ def write_several(body: Body) -> bool:
         case _:
             if w in lists:
                 return False
-            body.emit(
-                f"np.add.at({w}, {[body.choose.integer(0, length - 1) for _ in range(3)]}, {body.small(1, 0.5)})"
-            )
+            places = [body.choose.integer(0, length - 1) for _ in range(3)]
+            body.emit(f"np.add.at({w}, {places}, {body.small(1, 0.5)})")
     return True
 
 
