@@ -113,6 +113,29 @@ def reverse(saved: Any, g: Any) -> list[Any]:
     return arrange(plan, bars, count)
 
 
+def forward_of(function: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> tuple[Any, Any]:
+    """Like `forward`, for a derivative with respect to the arguments at `positions` only."""
+    plan = plan_for(function, args, positions)
+    inputs = inputs_of(function, plan)
+    y, saved = plan.forward(*inputs, *args)
+    return y, (plan, saved)
+
+
+def reverse_of(saved: Any, g: Any) -> Any:
+    """The cotangents of the arguments at the positions that `forward_of` was given."""
+    plan, record = saved
+    return plan.back(g, record)
+
+
+def plan_for(function: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> Plan:
+    def make(target: Any, first: Any, kind: str, args: Any, kwargs: Any, objects: Any) -> Plan:
+        return _compiled(target, first, kind, args, kwargs, objects, positions)
+
+    found = plan_of(function, args, {}, make)
+    assert isinstance(found, Plan)
+    return found
+
+
 def arrange(plan: Plan, bars: Any, count: int) -> list[Any]:
     """Cotangents by parameter, as the call's function, positions and keywords."""
     skip = len(plan.first)
@@ -177,12 +200,17 @@ def plan_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: 
     make = make or _compiled
     if compiler is None:
         raise NoRule("the compiler is not loaded: import srcgrad.transforms")
+    if custom(function):
+        return function.plan(args, kwargs)
     if isinstance(function, types.FunctionType) and table.find(function) is None:
         return make(function, data_of(function), "function", args, kwargs, ())
     if isinstance(function, types.MethodType):
         inner = function.__func__
         if isinstance(inner, types.FunctionType):
             return make(inner, ("self",), "method", args, kwargs, (function.__self__,))
+        if custom(inner):
+            plan = inner.plan((function.__self__, *args), kwargs)
+            return Plan(plan.forward, plan.back, ("self",), plan.parameters, "method")
     rule = table.find(function)
     if rule is not None:
         if not rule.differentiable:
@@ -231,15 +259,26 @@ def plan_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: 
     )
 
 
+def custom(function: Any) -> bool:
+    """Has a function derivatives of its own, made by the user?"""
+    return getattr(type(function), "__srcgrad_custom__", False) is True
+
+
 def _compiled(
-    function: types.FunctionType, first: tuple[str, ...], kind: str, args: Any, kwargs: Any, objects: tuple[Any, ...]
+    function: types.FunctionType,
+    first: tuple[str, ...],
+    kind: str,
+    args: Any,
+    kwargs: Any,
+    objects: tuple[Any, ...],
+    positions: tuple[int, ...] | None = None,
 ) -> Plan:
     assert compiler is not None
     captured = objects
     if kind == "function" and first:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         captured = tuple(cells[n].cell_contents for n in first)
-    forward_half, reverse_half, parameters = compiler(function, first, captured, args, kwargs, kind)
+    forward_half, reverse_half, parameters = compiler(function, first, captured, args, kwargs, kind, positions)
     return Plan(forward_half, reverse_half, first, parameters, kind, function)
 
 
@@ -286,6 +325,10 @@ def jvp(
             dots[name] = arg_dots[key]
         elif where == "arguments":
             dots[name] = tangents.filled(arg_dots[key:], args[key:])
+        elif where == "every":
+            dots[name] = tangents.filled(arg_dots, args)
+            if plan.kind == "method":
+                dots[name] = tangents.filled((function_dot, *arg_dots), (*inputs, *args))
         elif where == "keyword":
             dots[name] = keyword_dots[key]
         else:
@@ -297,6 +340,13 @@ def tangent_plan_of(function: Any, args: Any, kwargs: Any, function_dot: Any, ar
     given = function_dot is not None or any(d is not None for d in arg_dots) or bool(kwarg_dots)
     if not given:
         return TangentPlan(None, (), "plain", ())
+
+    inner = function.__func__ if isinstance(function, types.MethodType) else function
+    if custom(inner):
+        if inner is not function:
+            plan = inner.tangent_plan((function.__self__, *args), kwargs, (None, (function_dot, *arg_dots), kwarg_dots))
+            return TangentPlan(plan.jvp, (), "method", plan.places)
+        return function.tangent_plan(args, kwargs, (function_dot, arg_dots, kwarg_dots))  # type: ignore[no-any-return]
 
     def make(target: Any, first: Any, kind: str, args: Any, kwargs: Any, objects: Any) -> Any:
         assert tangent_compiler is not None

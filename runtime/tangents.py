@@ -201,22 +201,22 @@ def like(t: Any, y: Any) -> Any:
 
 
 
-def cotangent(g: Any, y: Any, name: str = "the cotangent") -> Any:
+def cotangent(g: Any, y: Any, name: str = "the cotangent", of: str = "result") -> Any:
     """The cotangent `g` of the result `y`, as the caller gave it, in the form that emitted code works on: a copy, with lists
     for tuples and dicts for objects."""
     if isinstance(y, (list, tuple)):
-        _check_kind(g, (list, tuple), y, name, "result")
+        _check_kind(g, (list, tuple), y, name, of)
         if g is not None and len(g) != len(y):
-            raise ArgumentError(f"{name} has {len(g)} elements, but the result has {len(y)}")
-        return [cotangent(None if g is None else g[i], v, f"{name}[{i}]") for i, v in enumerate(y)]
+            raise ArgumentError(f"{name} has {len(g)} elements, but the {of} has {len(y)}")
+        return [cotangent(None if g is None else g[i], v, f"{name}[{i}]", of) for i, v in enumerate(y)]
     if isinstance(y, dict):
-        _check_kind(g, dict, y, name, "result")
-        return {k: cotangent(None if g is None else g.get(k), v, f"{name}[{k!r}]") for k, v in y.items()}
+        _check_kind(g, dict, y, name, of)
+        return {k: cotangent(None if g is None else g.get(k), v, f"{name}[{k!r}]", of) for k, v in y.items()}
     if is_array(y) or isinstance(y, trees.NUMBERS):
         if g is None:
             return zeros_like(y)
         if np.shape(g) != np.shape(y):
-            raise ArgumentError(f"{name} has shape {np.shape(g)}, but the result has shape {np.shape(y)}")
+            raise ArgumentError(f"{name} has shape {np.shape(g)}, but the {of} has shape {np.shape(y)}")
         if is_array(y) and y.dtype.kind in "fc":
             _check_real(g, y.dtype, name)
             made = np.empty_like(y)
@@ -228,7 +228,7 @@ def cotangent(g: Any, y: Any, name: str = "the cotangent") -> Any:
         return g if isinstance(g, complex) else float(g)
     if trees.is_object(y):
         fields = {} if g is None else g if isinstance(g, dict) else trees.attributes(g)
-        return {k: cotangent(fields.get(k), v, f"{name}.{k}") for k, v in trees.attributes(y).items()}
+        return {k: cotangent(fields.get(k), v, f"{name}.{k}", of) for k, v in trees.attributes(y).items()}
     return 0.0
 
 

@@ -115,6 +115,9 @@ def plain_function(fun: Any) -> tuple[types.FunctionType, tuple[Any, ...]]:
     if isinstance(fun, types.MethodType):
         inner, before = plain_function(fun.__func__)
         return inner, (*before, fun.__self__)
+    plain = getattr(fun, "__srcgrad_plain__", None)  # a function with derivatives of its own
+    if isinstance(plain, types.FunctionType):
+        return plain, ()
     if isinstance(fun, functools.partial):
         from srcgrad.runtime import dispatch
 

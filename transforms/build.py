@@ -86,9 +86,16 @@ def _emit(df: Any, function: types.FunctionType, given: Any, wanted: Any, floati
 
 
 def compile_call(
-    function: types.FunctionType, first: tuple[str, ...], objects: tuple[Any, ...], args: Any, kwargs: Any, kind: str
+    function: types.FunctionType,
+    first: tuple[str, ...],
+    objects: tuple[Any, ...],
+    args: Any,
+    kwargs: Any,
+    kind: str,
+    positions: tuple[int, ...] | None = None,
 ) -> tuple[Any, Any, tuple[str, ...]]:
-    """For the runtime dispatcher: the halves of a callee for these arguments, and its parameters in order."""
+    """For the runtime dispatcher: the halves of a callee for these arguments, and its parameters in order; with `positions`,
+    for a derivative with respect to the arguments that stand there only."""
     signature = inspect.signature(function, follow_wrapped=False)
     captured: tuple[str, ...] = ()
     given: dict[str, Fact] = {}
@@ -113,6 +120,8 @@ def compile_call(
         else:
             given[n] = _weak(fact_of(v, n))
             parameters.append(("=" if n in kwargs or p.kind is p.KEYWORD_ONLY else "") + n)
+    if positions is not None:
+        parameters = [p for i, p in enumerate(parameters[len(captured) + len(before) :]) if i in positions]
     wanted = tuple(p.lstrip("*=") for p in parameters)
     callee = Callee(function, captured=captured)
     from srcgrad.transforms.compile import _hashable

@@ -122,7 +122,9 @@ class TangentEmitter(Emitter):
         """The primal's parameters, then the tangents."""
         args = clone(self.unit.tree.args)
         dots = [gast.Name(d, gast.Param(), None, None) for d in self.made.dots.values()]
-        if args.vararg or args.kwonlyargs or args.kwarg or args.defaults or args.posonlyargs:
+        function = self.unit.callee.function
+        defaults = args.defaults or (self.unit.callee.definition is None and function.__defaults__)
+        if args.vararg or args.kwonlyargs or args.kwarg or defaults or args.posonlyargs:
             args.kwonlyargs = [*args.kwonlyargs, *dots]
             args.kw_defaults = [*args.kw_defaults, *(None for _ in dots)]
         else:

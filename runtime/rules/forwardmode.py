@@ -11,7 +11,7 @@ from srcgrad.runtime import dispatch, tangents, trees
 from srcgrad.runtime.rules.table import forward, nondifferentiable, reverse
 
 nondifferentiable(
-    dispatch.tangent_plan_of, tangents.zeros_like, tangents.buffer, tangents.nothing, trees.attribute_key, trees.zero_list
+    dispatch.tangent_plan_of, dispatch.plan_for, tangents.zeros_like, tangents.buffer, tangents.nothing, trees.attribute_key, trees.zero_list
 )
 
 
@@ -161,13 +161,13 @@ def given_forward(t_dot, y, t, x, name):
 
 
 @reverse(tangents.cotangent, wrt="c", at=[(1.5, 2.0), (np.array([1.0, 2.0]), np.array([3.0, 4.0]))])
-def cotangent(g, z, c, y, name="the cotangent"):
+def cotangent(g, z, c, y, name="the cotangent", of="result"):
     return trees.part(g, c)
 
 
 @forward(tangents.cotangent)
-def cotangent_forward(c_dot, z, c, y, name="the cotangent"):
-    return tangents.cotangent(c_dot, y, name)
+def cotangent_forward(c_dot, z, c, y, name="the cotangent", of="result"):
+    return tangents.cotangent(c_dot, y, name, of)
 
 
 @reverse(tangents.get_attribute, at=[])
