@@ -37,6 +37,7 @@ LATER = {
     "scipy.ndimage": "scipy_ndimage",
     "scipy.signal": "scipy_signal",
     "scipy.special": "scipy_special",
+    "scipy.stats": "scipy_distributions",
 }
 """Modules that may never be imported, and the files of their rules, which are read once they are."""
 

@@ -11,7 +11,13 @@ from srcgrad.runtime import dispatch, tangents, trees
 from srcgrad.runtime.rules.table import forward, nondifferentiable, reverse
 
 nondifferentiable(
-    dispatch.tangent_plan_of, dispatch.plan_for, tangents.zeros_like, tangents.buffer, tangents.nothing, trees.attribute_key, trees.zero_list
+    dispatch.tangent_plan_of,
+    dispatch.plan_for,
+    tangents.zeros_like,
+    tangents.buffer,
+    tangents.nothing,
+    trees.attribute_key,
+    trees.zero_list,
 )
 
 

@@ -773,7 +773,8 @@ def chirp(y, t, f0, t1, f1, *, method="linear", phi=0, vertex_zero=True):
             chirp_sine(t, f0, t1, f1, method, phi, vertex_zero) * -(f1 - f0) * t * t / (2 * t1 * t1),
             chirp_sine(t, f0, t1, f1, method, phi, vertex_zero) * t * t / (2 * t1),
         )
-    return chirp_slopes(t, f0, t1, f1, method, phi, vertex_zero)
+    found = chirp_slopes(t, f0, t1, f1, method, phi, vertex_zero)
+    return found
 
 
 def chirp_sine(t, f0, t1, f1, method, phi, vertex_zero):
@@ -833,8 +834,7 @@ def sepfir2d_forward(input_dot, hrow_dot, hcol_dot, y, input, hrow, hcol):
 
 @reverse(signal.wiener, at=[(LONG, 3), LONG, case(M, (3, 3)), (LONG, 3, 0.5), case(M, 3, noise=0.2)])
 def wiener(g, y, im, mysize=None, noise=None):
-    """out is the local mean, plus the deviation from it times 1 - noise / variance where the variance is
-    larger."""
+    """The local mean, plus the deviation from it times 1 - noise / variance where that is positive."""
     window, mean, variance, level = local_statistics(im, mysize, noise)
     noisy = variance < level
     safe = np.where(noisy, 1, variance)
@@ -873,8 +873,7 @@ def wiener_forward(im_dot, y, im, mysize=None, noise=None):
 
 
 class Segments:
-    """How a signal is cut into overlapping, windowed segments, and the adjoint of their transform (real
-    signals)."""
+    """How a real signal is cut into overlapping windowed segments, and their spectra."""
 
     def __init__(self, x, window, nperseg, noverlap, nfft, detrend, onesided, overlap=2):
         if np.iscomplexobj(x) or not onesided or detrend not in (False, None, "constant", "linear"):

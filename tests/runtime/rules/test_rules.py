@@ -184,8 +184,12 @@ class Bound:
             if self.rule.real:
                 g = np.real(g)
             assert len(found) == len(self.rule.wrt)
-            pairs = zip(found, args, strict=False)
-            found = tuple(None if p is None else unbroadcast(g * p, x) for p, x in pairs)
+            given = inspect.Signature(list(self.rule.parameters)).bind(*args, **kwargs).arguments
+            return {
+                k: None if p is None else unbroadcast(g * p, given[k])
+                for k, p in zip(self.rule.wrt, found, strict=True)
+                if k in self.active
+            }
         else:
             assert self.rule.reverse is not None
             found = self.rule.reverse(g, y, *args, **kwargs)
@@ -360,7 +364,9 @@ def test_float32(rule: Rule, function: Any, case: Case) -> None:
         tangent = bound.tangent(y, {name: mapped(random.like, x)})
         for part, result in zip(leaves(tangent), leaves(y), strict=True):
             if isinstance(result, np.ndarray) and inexact(result) and np.ndim(part):
-                assert part.dtype == result.dtype, f"tangent for {name}: {part.dtype} for {result.dtype}"
+                assert part.dtype.itemsize <= result.dtype.itemsize, (
+                    f"{name}: {part.dtype} for {result.dtype}"
+                )
 
 
 @pytest.mark.parametrize("rule", [r for r in rules() if r.differentiable], ids=lambda r: r.name)
