@@ -17,14 +17,8 @@ import numpy as np
 from srcgrad.runtime import arrays, support
 from srcgrad.runtime.autograd.graph import LEAF, numbers
 from srcgrad.runtime.autograd.modes import inferring, paused, state, watched
-from srcgrad.runtime.autograd.record import (
-    Elementwise,
-    announce,
-    elementwise,
-    elementwise_node,
-    reversed_node,
-    stand_in,
-)
+from srcgrad.runtime.autograd.nodes import Elementwise, elementwise_node, reversed_node, stand_in
+from srcgrad.runtime.autograd.record import announce, elementwise
 from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_types import F32, F64, SCALAR_NAMES, default_dtype, number_kind, result_dtype
 

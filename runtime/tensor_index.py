@@ -11,23 +11,14 @@ import numpy as np
 
 from srcgrad.runtime import arrays, support
 from srcgrad.runtime.autograd.graph import LEAF, Node, target_of
-from srcgrad.runtime.autograd.record import call, check_version, rule_node, stand_in, tracked, version_of
+from srcgrad.runtime.autograd.nodes import check_version, rule_node, stand_in, version_of
+from srcgrad.runtime.autograd.record import call, tracked
 from srcgrad.runtime.tensor import public
 from srcgrad.runtime.tensor_base import Tensor, install, own_memory, shell, wrap
 from srcgrad.runtime.tensor_inplace import bump, carried, check_writable, copy_, in_place, method, rebase
+from srcgrad.runtime.tensor_join import tril, triu
 from srcgrad.runtime.tensor_types import TYPE_NAMES
-from srcgrad.runtime.tensor_views import (
-    ALIAS,
-    SELECT,
-    SLICE,
-    dimension,
-    expand,
-    select,
-    tril,
-    triu,
-    unsqueeze,
-    view_of,
-)
+from srcgrad.runtime.tensor_views import ALIAS, SELECT, SLICE, dimension, expand, select, unsqueeze, view_of
 
 INDEX = rule_node("IndexBackward0", operator.getitem)
 UNSQUEEZED = rule_node("UnsqueezeBackward0", operator.getitem)
@@ -301,10 +292,24 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             expand(value, tuple(target._array.shape))
         if value._array.dtype.kind == "c" and self._array.dtype.kind != "c":
             raise RuntimeError(f"value cannot be converted to type {self.dtype.name} without overflow")
+        _check_overlap(target._array, value._array)
         copy_(target, value)
         return
     key = tuple(parts) if len(parts) != 1 else parts[0]
     _put(self, key, value, False)
+
+
+def _check_overlap(target: Any, value: Any) -> None:
+    """A part may be copied onto itself, but not onto another part of the same memory that overlaps it."""
+    if not isinstance(target, np.ndarray) or not isinstance(value, np.ndarray) or target.size < 2:
+        return
+    if target.ctypes.data == value.ctypes.data and target.strides == value.strides:
+        return
+    if np.may_share_memory(target, value) and np.shares_memory(target, value):
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
 
 
 def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:

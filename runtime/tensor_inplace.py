@@ -10,7 +10,8 @@ import numpy as np
 from srcgrad.runtime import arrays
 from srcgrad.runtime.autograd.graph import LEAF, Node, numbers, target_of
 from srcgrad.runtime.autograd.modes import enable_grad, no_grad, paused, state
-from srcgrad.runtime.autograd.record import RuleUser, tracked
+from srcgrad.runtime.autograd.nodes import RuleUser
+from srcgrad.runtime.autograd.record import tracked
 from srcgrad.runtime.tensor import type_name
 from srcgrad.runtime.tensor_base import NO_COUNTER, Tensor, install, own_memory, shell, wrap
 from srcgrad.runtime.tensor_types import can_cast
@@ -263,7 +264,7 @@ def carried(array: Any, kind: str) -> Any:
 
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Copy the values of `other` (broadcast, and converted to this dtype)."""
-    from srcgrad.runtime.autograd.record import stand_in
+    from srcgrad.runtime.autograd.nodes import stand_in
 
     if not isinstance(other, Tensor):
         other = wrap(np.asarray(other))

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime.autograd.record import call, record_plain, record_rule, rule_node, tracked
+from srcgrad.runtime.autograd.nodes import rule_node
+from srcgrad.runtime.autograd.record import call, record_plain, record_rule, tracked
 from srcgrad.runtime.rules import neural_affine
 from srcgrad.runtime.tensor import FUNCTIONS, public, type_name
 from srcgrad.runtime.tensor_base import Tensor, install, wrap

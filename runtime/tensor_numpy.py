@@ -12,15 +12,8 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import arrays, support
-from srcgrad.runtime.autograd.record import (
-    Elementwise,
-    call,
-    elementwise,
-    elementwise_node,
-    raw_of,
-    rule_node,
-    tracked,
-)
+from srcgrad.runtime.autograd.nodes import Elementwise, elementwise_node, rule_node
+from srcgrad.runtime.autograd.record import call, elementwise, raw_of, tracked
 from srcgrad.runtime.errors import NoRule
 from srcgrad.runtime.rules.table import Rule, find
 from srcgrad.runtime.tensor import FUNCTIONS, _add, _div, _mul, _neg, _sub, cast, operand_dtype, write_out

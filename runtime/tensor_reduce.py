@@ -12,15 +12,8 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import arrays
-from srcgrad.runtime.autograd.record import (
-    NOTHING,
-    call,
-    raw_of,
-    record_plain,
-    record_rule,
-    rule_node,
-    tracked,
-)
+from srcgrad.runtime.autograd.nodes import rule_node
+from srcgrad.runtime.autograd.record import NOTHING, call, raw_of, record_plain, record_rule, tracked
 from srcgrad.runtime.rules import neural
 from srcgrad.runtime.tensor import FUNCTIONS, public, type_name
 from srcgrad.runtime.tensor_base import Tensor, wrap

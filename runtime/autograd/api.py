@@ -243,6 +243,6 @@ def _batched(
                 unused_ok,
             )
         )
-    from srcgrad.runtime.tensor_views import stack
+    from srcgrad.runtime.tensor_join import stack
 
     return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))

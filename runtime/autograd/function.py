@@ -14,7 +14,8 @@ from srcgrad.runtime import arrays, support
 from srcgrad.runtime.autograd import modes
 from srcgrad.runtime.autograd.graph import Node, Port, SavedOutput, edge, freed, modified, target_of
 from srcgrad.runtime.autograd.modes import enable_grad, no_grad, state
-from srcgrad.runtime.autograd.record import Packed, announce, check_version, stand_in, tracked, version_of
+from srcgrad.runtime.autograd.nodes import Packed, check_version, stand_in, version_of
+from srcgrad.runtime.autograd.record import announce, tracked
 from srcgrad.runtime.tensor_base import Tensor, shell, wrap
 
 

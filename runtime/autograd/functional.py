@@ -10,7 +10,8 @@ import numpy as np
 from srcgrad.runtime.autograd.api import grad
 from srcgrad.runtime.autograd.modes import enable_grad
 from srcgrad.runtime.tensor_base import Tensor, wrap
-from srcgrad.runtime.tensor_views import reshape, stack
+from srcgrad.runtime.tensor_join import stack
+from srcgrad.runtime.tensor_views import reshape
 
 
 def _tuple(x: Any, name: str, argument: str) -> tuple[bool, tuple[Tensor, ...]]:

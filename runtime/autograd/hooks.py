@@ -9,7 +9,7 @@ from srcgrad.runtime.autograd.api import GradientEdge, get_gradient_edge
 from srcgrad.runtime.autograd.function import FunctionCtx
 from srcgrad.runtime.autograd.graph import FREED, SavedOutput
 from srcgrad.runtime.autograd.modes import state, watch
-from srcgrad.runtime.autograd.record import Packed, RuleUser
+from srcgrad.runtime.autograd.nodes import Packed, RuleUser
 from srcgrad.runtime.tensor_base import Tensor, wrap
 
 

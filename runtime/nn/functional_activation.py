@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from srcgrad.runtime import tensor_math
-from srcgrad.runtime.autograd.record import Elementwise, elementwise_node
+from srcgrad.runtime.autograd.nodes import Elementwise, elementwise_node
 from srcgrad.runtime.rules import neural
 from srcgrad.runtime.tensor import FUNCTIONS, meet
 from srcgrad.runtime.tensor_base import Tensor

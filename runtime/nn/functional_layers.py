@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime.arrays import beside
-from srcgrad.runtime.autograd.record import call, record_plain, rule_node, tracked
+from srcgrad.runtime.autograd.nodes import rule_node
+from srcgrad.runtime.autograd.record import call, record_plain, tracked
 from srcgrad.runtime.rules import neural_conv, neural_loss
 from srcgrad.runtime.tensor_base import Tensor, wrap
-from srcgrad.runtime.tensor_create import default_generator
 from srcgrad.runtime.tensor_inplace import store
 from srcgrad.runtime.tensor_linalg import ADDMM, einsum, matmul_
+from srcgrad.runtime.tensor_random import default_generator
 from srcgrad.runtime.tensor_reduce import norm, softmax
 from srcgrad.runtime.tensor_types import F32, F64, finfo
 from srcgrad.runtime.tensor_views import reshape, t

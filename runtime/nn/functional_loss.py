@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime.arrays import beside
-from srcgrad.runtime.autograd.record import call, record_plain, rule_node, tracked
+from srcgrad.runtime.autograd.nodes import rule_node
+from srcgrad.runtime.autograd.record import call, record_plain, tracked
 from srcgrad.runtime.nn.functional_activation import logsigmoid
 from srcgrad.runtime.nn.functional_layers import pairwise_distance
 from srcgrad.runtime.rules import neural_loss

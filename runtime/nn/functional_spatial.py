@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime.arrays import beside, namespace
-from srcgrad.runtime.autograd.record import call, rule_node
+from srcgrad.runtime.autograd.nodes import rule_node
+from srcgrad.runtime.autograd.record import call
 from srcgrad.runtime.rules import neural_conv
 from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_views import squeeze, unsqueeze

@@ -11,8 +11,8 @@ import numpy as np
 from srcgrad.runtime import arrays
 from srcgrad.runtime.autograd.modes import no_grad
 from srcgrad.runtime.tensor_base import Tensor
-from srcgrad.runtime.tensor_create import default_generator
 from srcgrad.runtime.tensor_inplace import store
+from srcgrad.runtime.tensor_random import default_generator
 
 
 def _random(generator: Any) -> np.random.Generator:

@@ -12,7 +12,7 @@ from srcgrad.runtime.nn.module import Module
 from srcgrad.runtime.nn.parameter import Parameter
 from srcgrad.runtime.tensor_base import Tensor
 from srcgrad.runtime.tensor_create import empty
-from srcgrad.runtime.tensor_views import cat, stack
+from srcgrad.runtime.tensor_join import cat, stack
 
 
 def _lstm(x: Tensor, state: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 from srcgrad.runtime.autograd.modes import no_grad
 from srcgrad.runtime.tensor_base import Tensor
 from srcgrad.runtime.tensor_create import tensor
+from srcgrad.runtime.tensor_join import cat, stack
 from srcgrad.runtime.tensor_reduce import norm
-from srcgrad.runtime.tensor_views import cat, stack
 
 
 def _with_grads(parameters: Any) -> list[Tensor]:

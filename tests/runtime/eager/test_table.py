@@ -9,8 +9,8 @@ import pytest
 
 import srcgrad as sg
 from srcgrad.runtime import eager
+from srcgrad.runtime.autograd.nodes import Elementwise, RuleNode
 from srcgrad.runtime.autograd.recipes import recipe
-from srcgrad.runtime.autograd.record import Elementwise, RuleNode
 from srcgrad.runtime.rules.table import find
 from srcgrad.runtime.tensor import FUNCTIONS
 

@@ -1,0 +1,207 @@
+"""Copies in other shapes, and joining: clone, repeat, flip, cat, stack and their kin."""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime.autograd.nodes import RuleNode, rule_node
+from srcgrad.runtime.autograd.record import call
+from srcgrad.runtime.tensor import FUNCTIONS, public
+from srcgrad.runtime.tensor_base import Tensor, install
+from srcgrad.runtime.tensor_create import shape_argument
+from srcgrad.runtime.tensor_views import (
+    CAT,
+    CLONE,
+    FLIP,
+    IMAG,
+    REAL,
+    REPEAT,
+    REPEAT_INTERLEAVE,
+    ROLL,
+    STACK,
+    TRIL,
+    TRIU,
+    broadcast_tensors,
+    called,
+    dimension,
+    expand,
+    reshape,
+    transpose,
+)
+
+
+@public("clone")
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy, through which gradients flow."""
+    return called(CLONE, input, input._array.copy())
+
+
+@public("contiguous", function=False)
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor itself if its memory is contiguous, else a copy."""
+    if self.is_contiguous():
+        return self
+    return call(CLONE, (self,), out=self._array.copy())
+
+
+@public("repeat", function=False)
+def repeat(self: Tensor, *repeats: Any) -> Tensor:
+    """Tile: the tensor repeated along each dimension."""
+    times = shape_argument(repeats)
+    if len(times) < self._array.ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+        )
+    return call(REPEAT, (self, times))
+
+
+@public("tile")
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    times = shape_argument(dims)
+    return repeat(input, (1,) * (input._array.ndim - len(times)) + times)
+
+
+@public("repeat_interleave")
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+    times = repeats._array if isinstance(repeats, Tensor) else repeats
+    return call(REPEAT_INTERLEAVE, (input, times, dim))
+
+
+@public("flip")
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    axes = tuple(dimension(d, input._array.ndim) for d in shape_argument(dims))
+    return call(FLIP, (input, axes), out=np.flip(input._array, axes).copy())
+
+
+@public("fliplr")
+def fliplr(input: Tensor) -> Tensor:
+    return flip(input, 1)
+
+
+@public("flipud")
+def flipud(input: Tensor) -> Tensor:
+    return flip(input, 0)
+
+
+@public("roll")
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    return call(ROLL, (input, shifts, dims))
+
+
+@public("rot90")
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    return call(rule_node("Rot90Backward0", np.rot90), (input, k, tuple(dims)))
+
+
+@public("tril")
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    return call(TRIL, (input, diagonal))
+
+
+@public("triu")
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    return call(TRIU, (input, diagonal))
+
+
+@public("diag")
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    name = "DiagEmbedBackward0" if input._array.ndim == 1 else "DiagonalBackward0"
+    return call(rule_node(name, np.diag), (input, diagonal))
+
+
+def _joined(tensors: Any) -> list[Tensor]:
+    from srcgrad.runtime.tensor_create import convert
+    from srcgrad.runtime.tensor_types import result_dtype
+
+    ts = list(tensors)
+    for i, x in enumerate(ts):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
+    d = result_dtype(tuple(x._array for x in ts))
+    return [convert(x, d) if x._array.dtype != d else x for x in ts]
+
+
+def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
+    """Join tensors along an existing dimension."""
+    tensors = list(tensors)
+    if not tensors:
+        raise ValueError("cat(): expected a non-empty list of Tensors")
+    ts = _joined(tensors)
+    kept = [x for x in ts if x._array.shape != (0,)] or ts
+    n = kept[0]._array.ndim
+    if n == 0:
+        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    d = dimension(dim if axis is None else axis, n)
+    for i, x in enumerate(kept[1:], 1):
+        if x._array.ndim != n:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {n} and {x._array.ndim}")
+        for k in range(n):
+            if k != d and x._array.shape[k] != kept[0]._array.shape[k]:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {d}. Expected size "
+                    f"{kept[0]._array.shape[k]} but got size "
+                    f"{x._array.shape[k]} for tensor number {i} in the list."
+                )
+    return call(CAT, (kept, d))
+
+
+def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
+    """Join tensors along a new dimension."""
+    tensors = list(tensors)
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    ts = _joined(tensors)
+    for i, x in enumerate(ts):
+        if x._array.shape != ts[0]._array.shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(ts[0]._array.shape)} at entry "
+                "0 and "
+                f"{list(x._array.shape)} at entry {i}"
+            )
+    return call(STACK, (ts, dimension(dim, ts[0]._array.ndim + 1)))
+
+
+def hstack(tensors: Any) -> Tensor:
+    ts = [reshape(x, 1) if x.ndim == 0 else x for x in tensors]
+    return cat(ts, 0 if ts[0].ndim == 1 else 1)
+
+
+def vstack(tensors: Any) -> Tensor:
+    return cat([reshape(x, (1, -1)) if x.ndim < 2 else x for x in tensors], 0)
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    ts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    sizes = [x.numel() for x in ts]
+    grids = []
+    for i, x in enumerate(ts):
+        shape = [1] * len(ts)
+        shape[i] = sizes[i]
+        grids.append(expand(reshape(x, shape), sizes))
+    return tuple(transpose(g, 0, 1) for g in grids) if indexing == "xy" and len(ts) > 1 else tuple(grids)
+
+
+def _part(kind: type[RuleNode], name: str) -> Any:
+    def get(self: Tensor) -> Tensor:
+        if self._array.dtype.kind != "c":
+            if name == "imag":
+                raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+            return self
+        return call(kind, (self,), out=getattr(self._array, name))
+
+    get.__name__ = name
+    return get
+
+
+_real, _imag = _part(REAL, "real"), _part(IMAG, "imag")
+install(real=property(_real), imag=property(_imag))
+FUNCTIONS.update({
+    "real": _real, "imag": _imag, "cat": cat, "concat": cat, "concatenate": cat, "stack": stack,
+    "hstack": hstack,
+    "vstack": vstack, "meshgrid": meshgrid, "broadcast_tensors": broadcast_tensors,
+})  # fmt: skip
