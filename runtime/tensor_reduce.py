@@ -464,9 +464,13 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
         raise NotImplementedError(
             f"\"softmax_lastdim_kernel_impl\" not implemented for '{type_name(x._array.dtype)}'"
         )
-    with arrays.quiet():
-        d = dimension(dim, x._array.ndim)
-        return called(SOFTMAX, x, SOFTMAX.function(x._array, d), (d,))
+    d = dimension(dim, x._array.ndim)
+    token = arrays.hush()
+    try:
+        out = SOFTMAX.function(x._array, d)
+    finally:
+        arrays.unhush(token)
+    return called(SOFTMAX, x, out, (d,))
 
 
 @public("log_softmax")
@@ -476,9 +480,13 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
         raise NotImplementedError(
             f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{type_name(x._array.dtype)}'"
         )
-    with arrays.quiet():
-        d = dimension(dim, x._array.ndim)
-        return called(LOG_SOFTMAX, x, LOG_SOFTMAX.function(x._array, d), (d,))
+    d = dimension(dim, x._array.ndim)
+    token = arrays.hush()
+    try:
+        out = LOG_SOFTMAX.function(x._array, d)
+    finally:
+        arrays.unhush(token)
+    return called(LOG_SOFTMAX, x, out, (d,))
 
 
 # --- cumulative ---------------------------------------------------------------------------------------------

@@ -282,6 +282,20 @@ def xlogy_rule(z, x, y):
     return np.log(y), x / y
 
 
+def top(x, axis):
+    """The maximum along `axis`, kept."""
+    if type(x) is np.ndarray:
+        return np.maximum.reduce(x, axis=axis, keepdims=True)
+    return np.max(x, axis=axis, keepdims=True)
+
+
+def total(x, axis):
+    """The sum along `axis`, kept."""
+    if type(x) is np.ndarray:
+        return np.add.reduce(x, axis=axis, keepdims=True)
+    return np.sum(x, axis=axis, keepdims=True)
+
+
 # --- softmax ------------------------------------------------------------------------------------------------
 
 
@@ -306,35 +320,35 @@ def logsumexp_forward(x_dot, y, x, axis=None, keepdims=False):
 
 def softmax(x, axis=-1):
     """`exp(x) / sum(exp(x))` along `axis`."""
-    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
-    return e / np.sum(e, axis=axis, keepdims=True)
+    e = np.exp(x - top(x, axis))
+    return e / total(e, axis)
 
 
 @reverse(softmax, at=[X, case(X, axis=0)])
 def softmax_rule(g, y, x, axis=-1):
     t = g * y
-    return t - y * np.sum(t, axis=axis, keepdims=True)
+    return t - y * total(t, axis)
 
 
 @forward(softmax)
 def softmax_forward(x_dot, y, x, axis=-1):
-    return y * (x_dot - np.sum(y * x_dot, axis=axis, keepdims=True))
+    return y * (x_dot - total(y * x_dot, axis))
 
 
 def log_softmax(x, axis=-1):
     """`log(softmax(x))` along `axis`."""
-    shifted = x - np.max(x, axis=axis, keepdims=True)
-    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+    shifted = x - top(x, axis)
+    return shifted - np.log(total(np.exp(shifted), axis))
 
 
 @reverse(log_softmax, at=[X, case(X, axis=0)])
 def log_softmax_rule(g, y, x, axis=-1):
-    return g - np.exp(y) * np.sum(g, axis=axis, keepdims=True)
+    return g - np.exp(y) * total(g, axis)
 
 
 @forward(log_softmax)
 def log_softmax_forward(x_dot, y, x, axis=-1):
-    return x_dot - np.sum(np.exp(y) * x_dot, axis=axis, keepdims=True)
+    return x_dot - total(np.exp(y) * x_dot, axis)
 
 
 # --- norms --------------------------------------------------------------------------------------------------
