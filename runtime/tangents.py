@@ -1,7 +1,9 @@
-"""Tangents of containers: what emitted forward-mode code calls where a value is not known to be a number or an array.
+"""Tangents of containers: what emitted forward-mode code calls where a value is not known to be a number or
+an array.
 
-The tangent of a list is a list, of a tuple a tuple, of a dict a dict, of an object a dict of its attributes; what the primal
-does to a container, forward mode does to its tangent. The tangent of what carries no derivative (a string, a function) is 0.0.
+The tangent of a list is a list, of a tuple a tuple, of a dict a dict, of an object a dict of its attributes;
+what the primal does to a container, forward mode does to its tangent. The tangent of what carries no
+derivative (a string, a function) is 0.0.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ def zeros_like(x: Any) -> Any:
     """
     if is_array(x):
         kind = getattr(getattr(x, "dtype", None), "kind", "f")
-        return np.zeros_like(x) if kind in "fc" else np.zeros_like(x, dtype=np.float64) if kind in "biu" else 0.0
+        return (
+            np.zeros_like(x) if kind in "fc" else np.zeros_like(x, dtype=np.float64) if kind in "biu" else 0.0
+        )
     if isinstance(x, tuple):
         parts = [zeros_like(v) for v in x]
         return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
@@ -46,7 +50,8 @@ def buffer(x: Any) -> Any:
     """The zero tangent of an array into which differentiated values are written."""
     if isinstance(x, np.ndarray) and x.dtype.kind in "biu":
         raise UnsupportedSyntax(
-            f"an array of {x.dtype} receives differentiated values, which it rounds: make it an array of floating point numbers."
+            f"an array of {x.dtype} receives differentiated values, which it rounds: make it an array of "
+            "floating point numbers."
         )
     return zeros_like(x)
 
@@ -102,21 +107,26 @@ def filled_dot(dots_dot: Any, dots: Any, values: Any) -> tuple[Any, ...]:
     return tuple([zeros_like(v) if d is None else t for t, d, v in zip(dots_dot, dots, values, strict=True)])
 
 
-# At the front door -----------------------------------------------------------------------------------------------------------
+# At the front door
 
 
 def given(t: Any, x: Any, name: str) -> Any:
-    """The tangent `t` of the argument `x` called `name`, as the caller gave it, in the form that emitted code works on."""
+    """The tangent `t` of the argument `x` called `name`, as the caller gave it, in the form that emitted code
+    works on."""
     if is_array(x):
         kind = x.dtype.kind
         if kind not in "fc":
             if t is None or not np.any(t):
                 return zeros_like(x)
-            raise ArgumentError(f"the argument `{name}` is an array of {x.dtype}: it has no tangent. Pass None or zeros.")
+            raise ArgumentError(
+                f"the argument `{name}` is an array of {x.dtype}: it has no tangent. Pass None or zeros."
+            )
         if t is None:
             return np.zeros_like(x)
         if np.shape(t) != x.shape:
-            raise ArgumentError(f"the tangent of `{name}` has shape {np.shape(t)}, but the argument has shape {x.shape}")
+            raise ArgumentError(
+                f"the tangent of `{name}` has shape {np.shape(t)}, but the argument has shape {x.shape}"
+            )
         _check_real(t, x.dtype, name)
         made = np.empty_like(x)
         made[...] = t
@@ -127,7 +137,9 @@ def given(t: Any, x: Any, name: str) -> Any:
         if t is None:
             return 0.0
         if np.shape(t) != ():
-            raise ArgumentError(f"the tangent of `{name}` has shape {np.shape(t)}, but the argument is a number")
+            raise ArgumentError(
+                f"the tangent of `{name}` has shape {np.shape(t)}, but the argument is a number"
+            )
         _check_real(t, np.result_type(x), name)
         if isinstance(x, np.inexact) and not isinstance(x, float):
             return type(x)(t)
@@ -140,7 +152,9 @@ def given(t: Any, x: Any, name: str) -> Any:
     if isinstance(x, (list, tuple)):
         _check_kind(t, (list, tuple), x, name)
         if t is not None and len(t) != len(x):
-            raise ArgumentError(f"the tangent of `{name}` has {len(t)} elements, but the argument has {len(x)}")
+            raise ArgumentError(
+                f"the tangent of `{name}` has {len(t)} elements, but the argument has {len(x)}"
+            )
         parts = [given(None if t is None else t[i], v, f"{name}[{i}]") for i, v in enumerate(x)]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     if trees.is_object(x):
@@ -171,9 +185,9 @@ def like(t: Any, y: Any) -> Any:
         dtype = y.dtype if kind in "fc" else np.float64 if kind in "biu" else None
         if dtype is None:
             return 0.0
-        made = np.empty_like(y, dtype=dtype)
-        made[...] = t if kind == "c" else np.real(t)
-        return made
+        array = np.empty_like(y, dtype=dtype)
+        array[...] = t if kind == "c" else np.real(t)
+        return array
     if y is None or isinstance(y, (str, bytes, bool, np.bool_)):
         return 0.0
     if isinstance(y, (int, float, complex, np.number)):
@@ -199,11 +213,9 @@ def like(t: Any, y: Any) -> Any:
     return 0.0
 
 
-
-
 def cotangent(g: Any, y: Any, name: str = "the cotangent", of: str = "result") -> Any:
-    """The cotangent `g` of the result `y`, as the caller gave it, in the form that emitted code works on: a copy, with lists
-    for tuples and dicts for objects."""
+    """The cotangent `g` of the result `y`, as the caller gave it, in the form that emitted code works on: a
+    copy, with lists for tuples and dicts for objects."""
     if isinstance(y, (list, tuple)):
         _check_kind(g, (list, tuple), y, name, of)
         if g is not None and len(g) != len(y):
@@ -232,7 +244,7 @@ def cotangent(g: Any, y: Any, name: str = "the cotangent", of: str = "result") -
     return 0.0
 
 
-# The numbers in a structure --------------------------------------------------------------------------------------------------
+# The numbers in a structure
 
 
 def is_leaf(x: Any) -> bool:

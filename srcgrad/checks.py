@@ -29,11 +29,12 @@ def check_grads(
     rtol: float | None = None,
     eps: float | None = None,
 ) -> None:
-    """Raise `CheckFailed` unless the derivatives of `fun` at `args` agree with finite differences, up to `order`, in the given
-    modes ("fwd", "rev"); every derivative is differentiated again in each mode.
+    """Raise `CheckFailed` unless the derivatives of `fun` at `args` agree with finite differences, up to
+    `order`, in the given modes ("fwd", "rev"); every derivative is differentiated again in each mode.
 
-    The message names the argument, the entry, the analytic and the numeric value. `eps` is the step relative to the size of
-    an entry, `atol` and `rtol` are the tolerances; they default to what the precision of the arguments allows.
+    The message names the argument, the entry, the analytic and the numeric value. `eps` is the step relative
+    to the size of an entry, `atol` and `rtol` are the tolerances; they default to what the precision of the
+    arguments allows.
 
     >>> import numpy as np
     >>> check_grads(lambda x: np.sum(np.sin(x) * x), (np.array([0.5, -1.0]),), order=2)
@@ -43,7 +44,12 @@ def check_grads(
     unknown = [m for m in modes if m not in WORDS]
     if unknown:
         raise ArgumentError(f'check_grads: a mode is "fwd" or "rev", not {unknown[0]!r}')
-    rough = any(np.result_type(v).itemsize < 8 for a in args for v in tangents.leaves(a) if np.result_type(v).kind in "fc")
+    rough = any(
+        np.result_type(v).itemsize < 8
+        for a in args
+        for v in tangents.leaves(a)
+        if np.result_type(v).kind in "fc"
+    )
     step = eps if eps is not None else 1e-2 if rough else 1e-3
     tolerance = (
         atol if atol is not None else 2e-2 if rough else 1e-6,
@@ -92,7 +98,10 @@ def _check(
                     along = sum(float(np.real(np.sum(w * n))) for w, n in zip(weights, numeric, strict=True))
                     _compare([analytic], [along], tolerance, title, i, where, mode, level, path, fun)
     if level < order:
-        directions = tuple(tangents.rebuilt(args[i], [_direction(v, random) for v in tangents.leaves(args[i])]) for i in wanted)
+        directions = tuple(
+            tangents.rebuilt(args[i], [_direction(v, random) for v in tangents.leaves(args[i])])
+            for i in wanted
+        )
         for mode in modes:
             inner: Function
             if mode == "fwd":
@@ -121,25 +130,38 @@ def _direction(v: Any, random: np.random.Generator) -> Any:
     return made.item() if isinstance(made, (np.ndarray, np.generic)) else made
 
 
-def _entries(x: Any, eps: float, random: np.random.Generator) -> list[tuple[str, float, Callable[[float], Any], Any]]:
-    """(name of the entry, step, function from a step to the moved argument, unit vector) for each number in an argument."""
+def _entries(
+    x: Any, eps: float, random: np.random.Generator
+) -> list[tuple[str, float, Callable[[float], Any], Any]]:
+    """(name of the entry, step, function from a step to the moved argument, unit vector) for each number in
+    an argument."""
     values = tangents.leaves(x)
     names = _names(x, "")
-    every = [(leaf, k, part) for leaf, v in enumerate(values) for k in range(int(np.size(v))) for part in _parts(v)]
+    every = [
+        (leaf, k, part) for leaf, v in enumerate(values) for k in range(int(np.size(v))) for part in _parts(v)
+    ]
     if len(every) > LIMIT:
         every = [every[i] for i in sorted(random.choice(len(every), LIMIT, replace=False))]
-    found = []
+    found: list[tuple[str, float, Callable[[float], Any], Any]] = []
     for leaf, k, part in every:
         v = np.asarray(values[leaf])
         index = np.unravel_index(k, v.shape)
         where = names[leaf] + (f"[{', '.join(str(int(i)) for i in index)}]" if v.shape else "")
 
         def moved(h: float, leaf: int = leaf, index: Any = index, part: Any = part) -> Any:
-            new = np.array(values[leaf], dtype=np.result_type(values[leaf], part) if np.result_type(values[leaf]).kind in "iu" else None)
+            new = np.array(
+                values[leaf],
+                dtype=np.result_type(values[leaf], part)
+                if np.result_type(values[leaf]).kind in "iu"
+                else None,
+            )
             new[index] += h * part
             return tangents.rebuilt(x, [*values[:leaf], _as(new, values[leaf]), *values[leaf + 1 :]])
 
-        zeros = [_as(np.zeros_like(u, dtype=np.result_type(u, 1.0) if np.result_type(u).kind in "iu" else None), u) for u in values]
+        zeros = [
+            _as(np.zeros_like(u, dtype=np.result_type(u, 1.0) if np.result_type(u).kind in "iu" else None), u)
+            for u in values
+        ]
         unit = np.zeros(v.shape, np.result_type(v) if v.dtype.kind in "fc" else float)
         unit[index] = part
         parts = [*zeros[:leaf], _as(unit, values[leaf]), *zeros[leaf + 1 :]]
@@ -152,7 +174,13 @@ def _parts(v: Any) -> tuple[Any, ...]:
 
 
 def _as(new: Any, old: Any) -> Any:
-    return new if isinstance(old, np.ndarray) else new[()].item() if isinstance(old, (int, float, complex)) else new[()]
+    return (
+        new
+        if isinstance(old, np.ndarray)
+        else new[()].item()
+        if isinstance(old, (int, float, complex))
+        else new[()]
+    )
 
 
 def _names(x: Any, path: str) -> list[str]:
@@ -163,13 +191,19 @@ def _names(x: Any, path: str) -> list[str]:
         return [n for k, v in x.items() for n in _names(v, f"{path}[{k!r}]")]
     if isinstance(x, (list, tuple)):
         fields = getattr(x, "_fields", range(len(x)))
-        return [n for f, v in zip(fields, x, strict=True) for n in _names(v, f"{path}.{f}" if isinstance(f, str) else f"{path}[{f}]")]
+        return [
+            n
+            for f, v in zip(fields, x, strict=True)
+            for n in _names(v, f"{path}.{f}" if isinstance(f, str) else f"{path}[{f}]")
+        ]
     if hasattr(x, "__dict__") and tangents.leaves(x):
         return [n for k, v in vars(x).items() for n in _names(v, f"{path}.{k}")]
     return []
 
 
-def _difference(fun: Function, args: tuple[Any, ...], i: int, moved: Callable[[float], Any], step: float) -> list[Any]:
+def _difference(
+    fun: Function, args: tuple[Any, ...], i: int, moved: Callable[[float], Any], step: float
+) -> list[Any]:
     """The derivative of the leaves of the result along one entry, by central differences of fourth order."""
 
     def at(h: float) -> list[Any]:
@@ -199,10 +233,14 @@ def _compare(
         wrong = ~(error <= bound)
         if not np.any(wrong):
             continue
-        index = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error - bound))), np.shape(error))
+        index = np.unravel_index(
+            int(np.argmax(np.where(np.isnan(error), np.inf, error - bound))), np.shape(error)
+        )
         output = f" of the result's entry {[int(k) for k in index]}" if index else ""
         if len(found) > 1:
-            output = f" of the result's part {leaf}{', entry ' + str([int(k) for k in index]) if index else ''}"
+            output = (
+                f" of the result's part {leaf}{', entry ' + str([int(k) for k in index]) if index else ''}"
+            )
         kind = ORDERS[level] if level < len(ORDERS) else f"{level}th"
         outer = f" (differentiating {path})" if path else ""
         raise CheckFailed(

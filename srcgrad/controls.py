@@ -29,14 +29,16 @@ table.nondifferentiable(stop_gradient, alias="maybe", shape="same")
 
 
 class Custom:
-    """A function with derivatives of its own. `plan(args, kwargs)` tells the dispatcher how to differentiate a call of it,
-    `tangent_plan(args, kwargs, dots)` how to do so forwards."""
+    """A function with derivatives of its own. `plan(args, kwargs)` tells the dispatcher how to differentiate
+    a call of it, `tangent_plan(args, kwargs, dots)` how to do so forwards."""
 
     __srcgrad_custom__ = True
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
         if not callable(fun):
-            raise ArgumentError(f"a function with derivatives of its own needs a function, not a {type(fun).__name__}")
+            raise ArgumentError(
+                f"a function with derivatives of its own needs a function, not a {type(fun).__name__}"
+            )
         self.fun = fun
         self.nondiff_argnums = tuple(nondiff_argnums)
         functools.update_wrapper(self, fun, updated=())
@@ -58,17 +60,20 @@ class Custom:
     def __srcgrad_plain__(self) -> types.FunctionType:
         """A Python function that calls this one, for whoever differentiates it as a whole."""
         parameters = inspect.signature(self.fun).parameters.values()
-        star = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+        star: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
         shown = [star.get(p.kind, "") + p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
         if any(p.kind is p.KEYWORD_ONLY for p in parameters):
-            raise ArgumentError(f"{self._title} has keyword-only parameters: a function with its own derivatives may not")
+            raise ArgumentError(
+                f"{self._title} has keyword-only parameters: a function with its own derivatives may not"
+            )
         text = f"def apply({', '.join(shown)}):\n    return function({', '.join(shown)})\n"
         made = dispatch.made_from(text, "apply", {"function": self}, f"call of {self._title} {id(self):x}")
         made.__defaults__ = tuple(p.default for p in parameters if p.default is not p.empty) or None
         return made
 
     def _sources(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[str, Any, Any], ...]:
-        """For each parameter, in order: (its place for `dispatch.arrange`, where its argument stands, the default)."""
+        """For each parameter, in order: (its place for `dispatch.arrange`, where its argument stands, the
+        default)."""
         bound = inspect.signature(self.fun).bind(*args, **kwargs)
         passed = set(bound.arguments)
         bound.apply_defaults()
@@ -79,7 +84,9 @@ class Custom:
             if p.kind is p.VAR_POSITIONAL:
                 found += [(f"{n}{i}", position + i, None) for i in range(len(v))]
             elif p.kind in (p.VAR_KEYWORD, p.KEYWORD_ONLY):
-                raise ArgumentError(f"{self._title} has keyword-only parameters: a function with its own derivatives may not")
+                raise ArgumentError(
+                    f"{self._title} has keyword-only parameters: a function with its own derivatives may not"
+                )
             elif n in kwargs:
                 found.append(("=" + n, n, None))
             elif n in passed:
@@ -124,24 +131,35 @@ class CustomVjp(Custom):
     backward: Callable[..., Any] | None = None
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
-        """`fwd(*args) -> (value, residuals)` and `bwd(residuals, cotangent) -> cotangents of the arguments, a tuple`."""
+        """`fwd(*args) -> (value, residuals)` and `bwd(residuals, cotangent) -> cotangents of the arguments, a
+        tuple`."""
         self.forward, self.backward = fwd, bwd
 
     def plan(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.forward is None:
-            raise ArgumentError(f"{self._title} is a custom_vjp without derivatives: call defvjp(fwd, bwd) first")
+            raise ArgumentError(
+                f"{self._title} is a custom_vjp without derivatives: call defvjp(fwd, bwd) first"
+            )
         sources = self._sources(args, kwargs)
-        forward, reverse = _vjp_halves(self.forward, self.backward, sources, self._fixed(len(sources)), self._title)
+        forward, reverse = _vjp_halves(
+            self.forward, self.backward, sources, self._fixed(len(sources)), self._title
+        )
         return dispatch.Plan(forward, reverse, (), tuple(place for place, _, _ in sources), "plain")
 
     def tangent_plan(self, args: tuple[Any, ...], kwargs: dict[str, Any], dots: Any) -> Any:
         if self.forward is None:
-            raise ArgumentError(f"{self._title} is a custom_vjp without derivatives: call defvjp(fwd, bwd) first")
+            raise ArgumentError(
+                f"{self._title} is a custom_vjp without derivatives: call defvjp(fwd, bwd) first"
+            )
         self._refuse_captured(dots[0])
         sources = self._sources(args, kwargs)
         count = len(sources)
-        pushed = _vjp_pushed(self.forward, self.backward, sources, self._moving(count), self._fixed(count), self._title)
-        return dispatch.TangentPlan(pushed, (), "plain", (("dots", "every", 0), ("keyword_dots", "keywords", tuple(kwargs))))
+        pushed = _vjp_pushed(
+            self.forward, self.backward, sources, self._moving(count), self._fixed(count), self._title
+        )
+        return dispatch.TangentPlan(
+            pushed, (), "plain", (("dots", "every", 0), ("keyword_dots", "keywords", tuple(kwargs)))
+        )
 
 
 def _vjp_halves(fwd: Any, bwd: Any, sources: Any, fixed: tuple[int, ...], title: str) -> tuple[Any, Any]:
@@ -159,8 +177,8 @@ def _vjp_halves(fwd: Any, bwd: Any, sources: Any, fixed: tuple[int, ...], title:
 
 
 def _vjp_pushed(fwd: Any, bwd: Any, sources: Any, moving: Any, fixed: Any, title: str) -> Any:
-    """Forward mode out of reverse halves: what `bwd` returns is linear in the cotangent, so that its own pullback with respect to
-    that is the derivative sought."""
+    """Forward mode out of reverse halves: what `bwd` returns is linear in the cotangent, so that its own
+    pullback with respect to that is the derivative sought."""
 
     def pushed(*args: Any, dots: Any, keyword_dots: Any, **kwargs: Any) -> Any:
         every = _complete(args, kwargs, sources)
@@ -175,10 +193,13 @@ def _vjp_pushed(fwd: Any, bwd: Any, sources: Any, moving: Any, fixed: Any, title
 
 
 def _spread(bars: Any, args: Any, fixed: tuple[int, ...], title: str) -> list[Any]:
-    """The cotangents that a user's `bwd` returned, one for each argument, in the form that emitted code works on."""
+    """The cotangents that a user's `bwd` returned, one for each argument, in the form that emitted code works
+    on."""
     if not isinstance(bars, (tuple, list)) or len(bars) != len(args) - len(fixed):
         got = f"{len(bars)} cotangents" if isinstance(bars, (tuple, list)) else f"a {type(bars).__name__}"
-        raise ArgumentError(f"the bwd of {title} returned {got}, but it takes {len(args) - len(fixed)} arguments: return a tuple")
+        raise ArgumentError(
+            f"the bwd of {title} returned {got} for {len(args) - len(fixed)} arguments: return a tuple"
+        )
     found, k = [], 0
     for i, x in enumerate(args):
         if i in fixed:
@@ -222,13 +243,16 @@ class CustomJvp(Custom):
         self.rule = rule
         return rule
 
-    def defjvps(self, *rules: Callable[..., Any] | None) -> None:
-        """A rule for each argument: `rule(tangent, value, *primals) -> its share of the tangent`; None if it has none."""
+    def defjvps(self, *rules: Any) -> None:
+        """A rule for each argument: `rule(tangent, value, *primals) -> its share of the tangent`; None if it
+        has none."""
         fun = self.fun
 
         def rule(primals: Any, tangents: Any) -> Any:
             value = fun(*primals)
-            found = [rules[i](tangents[i], value, *primals) for i in range(len(rules)) if rules[i] is not None]
+            found = [
+                rules[i](tangents[i], value, *primals) for i in range(len(rules)) if rules[i] is not None
+            ]
             total = found[0]
             for part in found[1:]:
                 total = total + part
@@ -243,21 +267,29 @@ class CustomJvp(Custom):
 
     def plan(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         sources = self._sources(args, kwargs)
-        forward, reverse = _transposed(self._rule(), sources, self._moving(len(sources)), self._fixed(len(sources)))
+        forward, reverse = _transposed(
+            self._rule(), sources, self._moving(len(sources)), self._fixed(len(sources))
+        )
         return dispatch.Plan(forward, reverse, (), tuple(place for place, _, _ in sources), "plain")
 
     def tangent_plan(self, args: tuple[Any, ...], kwargs: dict[str, Any], dots: Any) -> Any:
         sources = self._sources(args, kwargs)
         self._refuse_captured(dots[0])
-        pushed = _pushed(self._rule(), sources, self._moving(len(sources)), self._fixed(len(sources)), self._title)
-        return dispatch.TangentPlan(pushed, (), "plain", (("dots", "every", 0), ("keyword_dots", "keywords", tuple(kwargs))))
+        pushed = _pushed(
+            self._rule(), sources, self._moving(len(sources)), self._fixed(len(sources)), self._title
+        )
+        return dispatch.TangentPlan(
+            pushed, (), "plain", (("dots", "every", 0), ("keyword_dots", "keywords", tuple(kwargs)))
+        )
 
 
 def _pushed(rule: Any, sources: Any, moving: tuple[int, ...], fixed: tuple[int, ...], title: str) -> Any:
     def pushed(*args: Any, dots: Any, keyword_dots: Any, **kwargs: Any) -> Any:
         every = _complete(args, kwargs, sources)
         moves = _complete(dots, keyword_dots, _still(sources))
-        value, tangent = rule(*[every[i] for i in fixed], tuple([every[i] for i in moving]), tuple([moves[i] for i in moving]))
+        value, tangent = rule(
+            *[every[i] for i in fixed], tuple([every[i] for i in moving]), tuple([moves[i] for i in moving])
+        )
         return value, tangents.given(tangent, value, f"the result of {title}")
 
     return pushed
@@ -269,8 +301,8 @@ def _still(sources: Any) -> Any:
 
 
 def _transposed(rule: Any, sources: Any, moving: tuple[int, ...], fixed: tuple[int, ...]) -> tuple[Any, Any]:
-    """Reverse halves out of a forward rule: its tangent is linear in the tangents, so that its pullback with respect to them,
-    taken anywhere, is the derivative sought."""
+    """Reverse halves out of a forward rule: its tangent is linear in the tangents, so that its pullback with
+    respect to them, taken anywhere, is the derivative sought."""
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         every = _complete(args, kwargs, sources)
@@ -294,8 +326,8 @@ def _placed(bars: Any, moving: tuple[int, ...], count: int) -> list[Any]:
 def custom_vjp(fun: Callable[..., Any] | None = None, nondiff_argnums: Sequence[int] = ()) -> Any:
     """`fun` with a reverse-mode derivative of your own, set by `.defvjp(fwd, bwd)`.
 
-    `fwd(*args)` returns (value, residuals), `bwd(residuals, cotangent)` a tuple with the cotangent of each argument, None for
-    zero. The arguments at `nondiff_argnums` have no derivative; `bwd` receives them first.
+    `fwd(*args)` returns (value, residuals), `bwd(residuals, cotangent)` a tuple with the cotangent of each
+    argument, None for zero. The arguments at `nondiff_argnums` have no derivative; `bwd` receives them first.
 
     >>> from srcgrad import grad
     >>> @custom_vjp
@@ -313,8 +345,8 @@ def custom_vjp(fun: Callable[..., Any] | None = None, nondiff_argnums: Sequence[
 def custom_jvp(fun: Callable[..., Any] | None = None, nondiff_argnums: Sequence[int] = ()) -> Any:
     """`fun` with a derivative of your own for both modes, set by `.defjvp(rule)` or `.defjvps(*rules)`.
 
-    `rule(primals, tangents)` returns (value, tangent); the tangent must be linear in `tangents`. The arguments at
-    `nondiff_argnums` have no derivative; the rule receives them first.
+    `rule(primals, tangents)` returns (value, tangent); the tangent must be linear in `tangents`. The
+    arguments at `nondiff_argnums` have no derivative; the rule receives them first.
 
     >>> from srcgrad import grad
     >>> @custom_jvp
@@ -367,7 +399,8 @@ def _run_again(g: Any, saved: Any) -> Any:
 
 
 def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """`fun`, which saves nothing for the reverse sweep but its arguments: the sweep runs it again. Memory for time.
+    """`fun`, which saves nothing for the reverse sweep but its arguments: the sweep runs it again. Memory for
+    time.
 
     >>> from srcgrad import grad
     >>> grad(checkpoint(lambda x: x * x))(3.0)

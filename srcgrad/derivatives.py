@@ -1,6 +1,7 @@
 """The transforms: `grad`, `value_and_grad`, `vjp`, `jvp` and their relatives.
 
-All but `grad`, `vjp` and `jvp` are plain functions made of these three, and so can be differentiated like any other.
+All but `grad`, `vjp` and `jvp` are plain functions made of these three, and so can be differentiated like any
+other.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import threading
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,17 @@ from srcgrad.runtime.rules import table
 Argnums = int | tuple[int, ...]
 
 
-def grad(fun: Any = None, argnums: Any = 0, *, argnames: Any = None, has_aux: bool = False, jit: Any = False) -> Any:
+def grad(
+    fun: Any = None, argnums: Any = 0, *, argnames: Any = None, has_aux: bool = False, jit: Any = False
+) -> Any:
     if fun is None:
         return lambda f: Gradient(f, argnums, argnames, has_aux, False)
     return Gradient(fun, argnums, argnames, has_aux, False)
 
 
-def value_and_grad(fun: Any = None, argnums: Any = 0, *, argnames: Any = None, has_aux: bool = False, jit: Any = False) -> Any:
+def value_and_grad(
+    fun: Any = None, argnums: Any = 0, *, argnames: Any = None, has_aux: bool = False, jit: Any = False
+) -> Any:
     if fun is None:
         return lambda f: Gradient(f, argnums, argnames, has_aux, True)
     return Gradient(fun, argnums, argnames, has_aux, True)
@@ -37,13 +42,15 @@ for _transform in (grad, value_and_grad):
     _transform.__srcgrad_wraps__ = True  # type: ignore[attr-defined]
 
 
-# Sweeps ----------------------------------------------------------------------------------------------------------------------
+# Sweeps
 
 _compiled: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 
 
-def _target(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[types.FunctionType, tuple[Any, ...]]:
+def _target(
+    fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[types.FunctionType, tuple[Any, ...]]:
     """(the Python function to differentiate, arguments that it takes before the caller's)."""
     if not callable(fun):
         raise ArgumentError(f"a transform needs a function, not a {type(fun).__name__}")
@@ -75,13 +82,17 @@ def _known(form: str, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], m
 
 
 def push(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Any, moves: Any) -> tuple[Any, Any]:
-    """(value, tangent) of `fun(*args, **kwargs)`; `moves` are the tangents of the arguments at the positions `wanted`."""
+    """(value, tangent) of `fun(*args, **kwargs)`; `moves` are the tangents of the arguments at the positions
+    `wanted`."""
     made, every, skip = _known("root", fun, args, kwargs, set(wanted))
     return made(every, kwargs, {w + skip: t for w, t in zip(wanted, moves, strict=True)})  # type: ignore[no-any-return]
 
 
-def pull(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]) -> tuple[Any, Callable[[Any], Any]]:
-    """(value, pullback) of `fun(*args, **kwargs)`; the pullback gives a cotangent for each position in `wanted`."""
+def pull(
+    fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: Sequence[int]
+) -> tuple[Any, Callable[[Any], Any]]:
+    """(value, pullback) of `fun(*args, **kwargs)`; the pullback gives a cotangent for each position in
+    `wanted`."""
     made, every, skip = _known("halves", fun, args, kwargs, set(wanted))
     value, saved = made.forward(*every, **kwargs)
     saved = _kept(saved, _memory((every, kwargs, value)))
@@ -97,7 +108,8 @@ def pull(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[
 def _push(fun: Any, args: Any, kwargs: Any, wanted: Any, moves: Any) -> Any:
     """`push` as it is differentiated."""
     dots = [
-        tangents.given(moves[wanted.index(i)], x, f"argument {i}") if i in wanted else None for i, x in enumerate(args)
+        tangents.given(moves[wanted.index(i)], x, f"argument {i}") if i in wanted else None
+        for i, x in enumerate(args)
     ]
     value, tangent = dispatch.jvp(fun, args, kwargs, None, tuple(dots))
     return value, tangents.like(tangent, value)
@@ -124,8 +136,11 @@ def _jvp(fun: Any, primals: Any, moves: Any) -> Any:
     return push(fun, tuple(primals), {}, range(len(primals)), moves)
 
 
-def _places(made: Any, args: tuple[Any, ...], kwargs: Any, wanted: tuple[int, ...], skip: int) -> list[tuple[int, int | None]]:
-    """Where the cotangent of each wanted position is found: which parameter's, and which element of `*args`."""
+def _places(
+    made: Any, args: tuple[Any, ...], kwargs: Any, wanted: Sequence[int], skip: int
+) -> list[tuple[int, int | None]]:
+    """Where the cotangent of each wanted position is found: which parameter's, and which element of
+    `*args`."""
     code = made.forward.__code__
     names = code.co_varnames[: code.co_argcount]
     variadic = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if code.co_flags & 4 else None
@@ -157,8 +172,8 @@ def _kept(saved: Any, seen: list[np.ndarray[Any, Any]]) -> Any:
 
 
 def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """(`fun(*primals)`, pullback). `pullback(cotangent)` takes a cotangent in the structure of the value and returns a tuple
-    with the cotangent of each primal. It may be called again, and leaves its argument alone.
+    """(`fun(*primals)`, pullback). `pullback(cotangent)` takes a cotangent in the structure of the value and
+    returns a tuple with the cotangent of each primal. It may be called again, and leaves its argument alone.
 
     >>> import numpy as np
     >>> value, pullback = vjp(lambda x, y: x * np.sin(y), 2.0, 0.0)
@@ -185,7 +200,8 @@ def _differentiable(x: Any) -> bool:
 
 
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:  # noqa: F811
-    """(`fun(*primals)`, its tangent along `tangents`, which have the primals' structure and shapes; None is zero).
+    """(`fun(*primals)`, its tangent along `tangents`, which have the primals' structure and shapes; None is
+    zero).
 
     >>> import numpy as np
     >>> jvp(np.sin, (0.0,), (2.0,))
@@ -201,15 +217,20 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]
 
 def _still(x: Any, t: Any) -> bool:
     """Is `t` a zero tangent of something that has no derivative?"""
-    return not _differentiable(x) and (isinstance(t, (int, float)) and not t or not np.any(np.asarray(t, dtype=object)))
+    return not _differentiable(x) and (
+        isinstance(t, (int, float)) and not t or not np.any(np.asarray(t, dtype=object))
+    )
 
 
-# Made of these ---------------------------------------------------------------------------------------------------------------
+# Made of these
 
 
-def jacobian(fun: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = False) -> Callable[..., Any]:
-    """The Jacobian of `fun`, by whichever mode needs fewer sweeps. Its shape is that of the result followed by that of the
-    argument; of containers it is a container of containers. A tuple of `argnums` gives a tuple.
+def jacobian(
+    fun: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """The Jacobian of `fun`, by whichever mode needs fewer sweeps. Its shape is that of the result followed
+    by that of the argument; of containers it is a container of containers. A tuple of `argnums` gives a
+    tuple.
 
     >>> import numpy as np
     >>> jacobian(lambda x: x**2)(np.array([1.0, 3.0]))
@@ -257,8 +278,8 @@ def hessian(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]
 
 
 def hvp(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """`hvp(fun)(*args, v)` is the Hessian times `v`, by one forward sweep over the gradient; `v` has the structure of the
-    argument, or is a tuple where `argnums` is one.
+    """`hvp(fun)(*args, v)` is the Hessian times `v`, by one forward sweep over the gradient; `v` has the
+    structure of the argument, or is a tuple where `argnums` is one.
 
     >>> hvp(lambda x: x**3)(2.0, 10.0)
     120.0
@@ -267,7 +288,9 @@ def hvp(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
     def product(*args: Any, **kwargs: Any) -> Any:
         if len(args) < 2:
-            raise ArgumentError("the product takes the function's arguments and then the vector: hvp(f)(x, v)")
+            raise ArgumentError(
+                "the product takes the function's arguments and then the vector: hvp(f)(x, v)"
+            )
         args, v = args[:-1], args[-1]
         positions = _positions(argnums, args)
         vectors = (v,) if isinstance(argnums, int) else v
@@ -277,8 +300,8 @@ def hvp(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
 
 def elementwise_grad(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """The derivative of each element of the result with respect to the element of the argument at the same place: the gradient
-    of the sum of the result.
+    """The derivative of each element of the result with respect to the element of the argument at the same
+    place: the gradient of the sum of the result.
 
     >>> import numpy as np
     >>> elementwise_grad(np.sin)(np.array([0.0, np.pi]))
@@ -294,12 +317,15 @@ def elementwise_grad(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[
     return _named(gradient_of, fun, "elementwise_grad")
 
 
-def _named(made: Any, fun: Any, transform: str) -> Any:
+def _named(made: Any, fun: Any, transform: str) -> Callable[..., Any]:
     """`made`, called like `fun`."""
     name = getattr(fun, "__name__", "function")
-    made.__name__, made.__qualname__ = f"{transform}_of_{name}", f"{transform} of {getattr(fun, '__qualname__', name)}"
+    made.__name__, made.__qualname__ = (
+        f"{transform}_of_{name}",
+        f"{transform} of {getattr(fun, '__qualname__', name)}",
+    )
     made.__doc__, made.__wrapped__ = getattr(fun, "__doc__", None), fun
-    return made
+    return made  # type: ignore[no-any-return]
 
 
 def _positions(argnums: Argnums, args: tuple[Any, ...]) -> tuple[int, ...]:
@@ -321,8 +347,12 @@ def _units(x: Any, holomorphic: bool) -> list[Any]:
     """The unit vectors of a structure."""
     values = tangents.leaves(x)
     if not holomorphic and any(np.iscomplexobj(v) for v in values):
-        raise ArgumentError("a Jacobian for complex numbers needs a holomorphic function: pass holomorphic=True")
-    zeros = [np.zeros(np.shape(v), np.result_type(v) if np.result_type(v).kind in "fc" else float) for v in values]
+        raise ArgumentError(
+            "a Jacobian for complex numbers needs a holomorphic function: pass holomorphic=True"
+        )
+    zeros = [
+        np.zeros(np.shape(v), np.result_type(v) if np.result_type(v).kind in "fc" else float) for v in values
+    ]
     found = []
     for i, zero in enumerate(zeros):
         for k in range(zero.size):
@@ -338,7 +368,8 @@ def _moves(args: tuple[Any, ...], positions: tuple[int, ...], holomorphic: bool)
 
 
 def _ranges(xs: list[Any]) -> list[list[tuple[int, int, tuple[int, ...], Any]]]:
-    """For each leaf of each structure: the numbers of its elements, counted through all, its shape and dtype."""
+    """For each leaf of each structure: the numbers of its elements, counted through all, its shape and
+    dtype."""
     found, start = [], 0
     for x in xs:
         parts = []
@@ -365,7 +396,9 @@ def _forward_jacobian(fun: Any, args: Any, kwargs: Any, argnums: Any, holomorphi
         for j in range(len(positions)):
             parts = []
             for start, stop, shape, _dtype in ranges[j]:
-                parts.append(_stacked([columns[k][i] for k in range(start, stop)], -1, (*np.shape(y), *shape), y))
+                parts.append(
+                    _stacked([columns[k][i] for k in range(start, stop)], -1, (*np.shape(y), *shape), y)
+                )
             blocks.append(tangents.rebuilt(args[positions[j]], parts))
         found.append(blocks[0] if isinstance(argnums, int) else tuple(blocks))
     return tangents.rebuilt(value, found)
@@ -386,7 +419,9 @@ def _reverse_jacobian(args: Any, argnums: Any, value: Any, pullback: Any, holomo
             parts = []
             for x in tangents.leaves(args[p]):
                 number = leaf
-                parts.append(_stacked([rows[k][number] for k in range(start, stop)], 0, (*shape, *np.shape(x)), x))
+                parts.append(
+                    _stacked([rows[k][number] for k in range(start, stop)], 0, (*shape, *np.shape(x)), x)
+                )
                 leaf += 1
             blocks.append(tangents.rebuilt(args[p], parts))
         found.append(blocks[0] if isinstance(argnums, int) else tuple(blocks))

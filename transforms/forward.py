@@ -1,18 +1,19 @@
 """Forward: beside each statement of a normalized function the statement that moves its tangent along.
 
 Before: normalized statements with facts, the set of active names.
-After:  the same statements; each active name `x` has a tangent `x_dot`, a real value of x's own kind and shape. What the
-        function does to a container or writes in place, it does to the tangent too, so that names that share memory have
-        tangents that share memory.
+After:  the same statements; each active name `x` has a tangent `x_dot`, a real value of x's own kind and
+        shape. What the function does to a container or writes in place, it does to the tangent too, so that
+        names that share memory have tangents that share memory.
 Why here: needs to know of each name whether it is active, and of each operation its rule.
 
-A tangent is computed after its value, since rules may use the value; where a statement overwrites one of its operands, from
-the old values, before it. Griewank & Walther, "Evaluating Derivatives", section 3.1.
+A tangent is computed after its value, since rules may use the value; where a statement overwrites one of its
+operands, from the old values, before it. Griewank & Walther, "Evaluating Derivatives", section 3.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import gast
@@ -20,6 +21,7 @@ import numpy as np
 
 from srcgrad.runtime import support, tangents, trees
 from srcgrad.runtime.errors import NoRule, UnsupportedSyntax
+from srcgrad.runtime.rules import table
 from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms import resolve
 from srcgrad.transforms.facts import UNKNOWN, Fact, Interpreter
@@ -48,6 +50,7 @@ from srcgrad.transforms.tree.build import (
 from srcgrad.transforms.tree.externals import Externals
 from srcgrad.transforms.tree.inline import Inliner
 from srcgrad.transforms.tree.names import Names
+from srcgrad.transforms.tree.scope import MISSING
 
 Block = list[Any]
 NUMBERS = ("scalar", "array", "numeric")
@@ -56,8 +59,8 @@ MIRRORED = ("append", "insert", "reverse", "clear")
 
 
 class Forward:
-    """Forward mode for one function. `calls(pass, statement, operation, name or None)` gives the statements that call a
-    Python callee together with its tangent."""
+    """Forward mode for one function. `calls(pass, statement, operation, name or None)` gives the statements
+    that call a Python callee together with its tangent."""
 
     def __init__(
         self,
@@ -84,17 +87,18 @@ class Forward:
         self.user_names, self.varied = user_names, varied
         self.closures: set[str] = set()
         self.short: dict[str, tuple[Any, Any]] = {}
-        """Temporaries whose tangent is another name, perhaps with a minus sign, within one statement of the user's."""
+        """Temporaries whose tangent is another name, perhaps with a minus sign, within one statement of the
+        user's."""
         self.negated: set[str] = set()
         """Temporaries whose tangent is minus the variable `x_dot`."""
         self.once = {n for n, count in binding_counts(tree.body).items() if count == 1}
         self.origin: Any = None
 
-    # Entry -----------------------------------------------------------------------------------------------------------
+    # Entry
 
     def function(self, wanted: list[str]) -> tuple[Block, Any, Any]:
-        """The statements, the result's expression and that of its tangent. The tangents of the parameters `wanted` are
-        given under the names `self.dot(w)`; any other active parameter starts with zero."""
+        """The statements, the result's expression and that of its tangent. The tangents of the parameters
+        `wanted` are given under the names `self.dot(w)`; any other active parameter starts with zero."""
         body = self.tree.body
         assert isinstance(body[-1], gast.Return)
         out: Block = []
@@ -109,7 +113,7 @@ class Forward:
             return out, result, tuple_([self.element(e) for e in result.elts])
         return out, result, self.tangent(result)
 
-    # Facts and names ---------------------------------------------------------------------------------------------------
+    # Facts and names
 
     def fact(self, e: Any) -> Fact:
         if isinstance(e, gast.Name):
@@ -133,7 +137,7 @@ class Forward:
             self.dots[n] = self.names.fresh(self.family(n).rstrip("_") + "_dot")
             fact = self.facts.get(n, UNKNOWN)
             plain = fact.kind in ("list", "tuple", "dict", *NUMBERS)
-            self.know(self.dots[n], facts_module.replace(_plain(fact)) if plain else UNKNOWN)
+            self.know(self.dots[n], replace(_plain(fact)) if plain else UNKNOWN)
         return self.dots[n]
 
     def external(self, value: Any, wanted: str | None = None) -> gast.Name:
@@ -148,7 +152,7 @@ class Forward:
         out.append(assign(made, value, like))
         return name(made)
 
-    # Tangents of atoms -------------------------------------------------------------------------------------------------
+    # Tangents of atoms
 
     def is_active(self, e: Any) -> bool:
         return isinstance(e, gast.Name) and e.id in self.active
@@ -173,10 +177,21 @@ class Forward:
     def zero(self, e: Any) -> Any:
         """A zero tangent for the value of an atom."""
         fact = self.fact(e)
-        if isinstance(e, gast.Constant) or fact.kind in ("scalar", "string", "none", "function", "module", "closure"):
+        if isinstance(e, gast.Constant) or fact.kind in (
+            "scalar",
+            "string",
+            "none",
+            "function",
+            "module",
+            "closure",
+        ):
             return constant(0.0)
         if fact.kind == "array" and isinstance(e, gast.Name):
-            return call(self.np("zeros_like"), clone(e)) if fact.real else call(self.helper("zeros_like"), clone(e))
+            return (
+                call(self.np("zeros_like"), clone(e))
+                if fact.real
+                else call(self.helper("zeros_like"), clone(e))
+            )
         if fact.kind in ("list", "tuple") and isinstance(e, (gast.List, gast.Tuple)):
             return type(e)([self.zero(x) for x in e.elts], gast.Load())
         return call(self.helper("zeros_like"), clone(e))
@@ -184,7 +199,7 @@ class Forward:
     def helper(self, function: str) -> gast.Name:
         return self.external(getattr(tangents, function))
 
-    # Statements --------------------------------------------------------------------------------------------------------
+    # Statements
 
     def block(self, body: Block) -> Block:
         out: Block = []
@@ -207,7 +222,9 @@ class Forward:
         out.append(assign(self.dot(n), value, like))
 
     def simple(self, n: str) -> bool:
-        return self.kind(n) == "scalar" or (self.kind(n) == "array" and self.aliases.find(n) not in self.written)
+        return self.kind(n) == "scalar" or (
+            self.kind(n) == "array" and self.aliases.find(n) not in self.written
+        )
 
     def stmt_If(self, s: Any, out: Block) -> None:
         out.append(at(gast.If(s.test, self.block(s.body), self.block(s.orelse)), s))
@@ -233,7 +250,8 @@ class Forward:
         out.append(at(made, s))
 
     def stmt_FunctionDef(self, s: Any, out: Block) -> None:
-        """The tangent of a function that is used as a value is a dict of those of the variables it has captured."""
+        """The tangent of a function that is used as a value is a dict of those of the variables it has
+        captured."""
         out.append(s)
         self.closures.add(s.name)
         if s.name not in self.active:
@@ -245,13 +263,15 @@ class Forward:
             if now == s.name or now not in self.active:
                 continue  # the dispatcher knows a function that refers to itself
             if self.kind(now) == "closure" and now not in self.closures:
-                raise self.refuse(s, f"a function that refers to `{now}`, which is defined later", f"Define `{now}` first.")
+                raise self.refuse(
+                    s, f"a function that refers to `{now}`, which is defined later", f"Define `{now}` first."
+                )
             pairs.append((constant(free), name(self.dot(now))))
         self.put(s.name, gast.Dict([k for k, _ in pairs], [v for _, v in pairs]), s, out)
 
-    def refuse(self, node: Any, what: str, why: str, error: type[Exception] = UnsupportedSyntax) -> Exception:
+    def refuse(self, node: Any, what: str, why: str) -> Exception:
         place = node if hasattr(node, "lineno") else getattr(node, "origin", node)
-        return fail(error, self.source, place, f"cannot differentiate {what}", why)
+        return fail(UnsupportedSyntax, self.source, place, f"cannot differentiate {what}", why)
 
     def stmt_Assign(self, s: Any, out: Block) -> None:
         (to,) = s.targets
@@ -309,7 +329,11 @@ class Forward:
             return gast.Dict([], [])
         if kind == "scalar" or isinstance(value, gast.Constant):
             return constant(0.0)
-        if kind in (*NUMBERS, "unknown") and self.aliases.find(v) in self.written and not self.floating(value):
+        if (
+            kind in (*NUMBERS, "unknown")
+            and self.aliases.find(v) in self.written
+            and not self.floating(value)
+        ):
             return call(self.helper("buffer"), name(v))
         return self.zero(name(v))
 
@@ -320,16 +344,27 @@ class Forward:
         if self.fact(value.func).const not in (np.zeros, np.ones, np.empty):
             return False
         dtypes = [*value.args[1:], *(k.value for k in value.keywords if k.arg == "dtype")]
-        return all(self.fact(d).known and self.fact(d).const in (float, np.float64, np.float32) for d in dtypes)
+        return all(
+            self.fact(d).known and self.fact(d).const in (float, np.float64, np.float32) for d in dtypes
+        )
 
     def owned(self, value: Any, op: Any, v: str) -> Any:
         """A tangent that shares memory only where the primal does."""
         kind = self.kind(v)
-        if kind in ("scalar", "string", "none") or op.kind != "rule" or op.rule.alias != "fresh" or fresh(value):
+        if (
+            kind in ("scalar", "string", "none")
+            or op.kind != "rule"
+            or op.rule.alias != "fresh"
+            or fresh(value)
+        ):
             return value
         if isinstance(value, gast.Call) and self.fact(value.func).known:
-            rule = resolve.table.find(self.fact(value.func).const)
-            if rule is not None and rule.alias == "fresh" and self.fact(value.func).const is not support.unbroadcast:
+            rule = table.find(self.fact(value.func).const)
+            if (
+                rule is not None
+                and rule.alias == "fresh"
+                and self.fact(value.func).const is not support.unbroadcast
+            ):
                 return value
         classes = {self.aliases.find(n) for n in (v, *(n for _, n in op.operands))}
         if not classes & self.written:
@@ -344,10 +379,13 @@ class Forward:
             why = "Leave out the option that has no derivative, or write the operation with other functions."
         else:
             what = f"`{named}` has no derivative rule"
-            why = "Write it with functions that have one, give it a rule, or wrap it in srcgrad.stop_gradient if it is constant."
+            why = (
+                "Write it with functions that have one, give it a rule, or wrap it in srcgrad.stop_gradient "
+                "if it is constant."
+            )
         return fail(NoRule, self.source, node, what, why)
 
-    # Operations --------------------------------------------------------------------------------------------------------
+    # Operations
 
     def flow_copy(self, op: Any, v: str, s: Any, out: Block) -> Any:
         (_, x) = op.operands[0]
@@ -405,7 +443,8 @@ class Forward:
         return self.spread(total(terms), v, z, [op.binding[w] for w in rule.wrt])
 
     def spread(self, value: Any, v: str, z: Fact, operands: list[Any]) -> Any:
-        """`value`, broadcast to the shape of the result where an operand that it does not mention was larger."""
+        """`value`, broadcast to the shape of the result where an operand that it does not mention was
+        larger."""
         seen = mentioned(value)
         if v in seen or all(self.covered(o, seen) for o in operands):
             return value
@@ -439,7 +478,9 @@ class Forward:
             terms = [entries[i] for i in active if not _is_none(entries[i])]
         else:
             first = [given[p] for p in parameters[: len(rule.wrt)]]
-            value = gast.Call(self.external(rule.forward), [*first, name(v), *self.arguments(op)], self.keywords(op))
+            value = gast.Call(
+                self.external(rule.forward), [*first, name(v), *self.arguments(op)], self.keywords(op)
+            )
             if single:
                 terms = [value]
             else:
@@ -459,8 +500,14 @@ class Forward:
         """Options that a rule hands on to the function itself are left out where they are the default."""
         defaults = {p.name: p for p in op.rule.parameters}
         for n in gast.walk(e):
-            if isinstance(n, gast.Call) and self.fact(n.func).known and self.fact(n.func).const in op.rule.functions:
-                n.keywords = [k for k in n.keywords if not (k.arg in defaults and _is_default(k.value, defaults[k.arg]))]
+            if (
+                isinstance(n, gast.Call)
+                and self.fact(n.func).known
+                and self.fact(n.func).const in op.rule.functions
+            ):
+                n.keywords = [
+                    k for k in n.keywords if not (k.arg in defaults and _is_default(k.value, defaults[k.arg]))
+                ]
         return e
 
     def wrt_active(self, op: Any, w: str) -> bool:
@@ -489,8 +536,16 @@ class Forward:
     def keywords(self, op: Any) -> list[Any]:
         given = len(self.arguments(op))
         variadic = any(p.kind is p.VAR_POSITIONAL for p in op.rule.parameters)
-        rest = [p for p in op.rule.parameters[0 if variadic else given :] if p.kind is p.KEYWORD_ONLY or not variadic]
-        return [gast.keyword(p.name, clone(op.binding[p.name])) for p in rest if not _is_default(op.binding[p.name], p)]
+        rest = [
+            p
+            for p in op.rule.parameters[0 if variadic else given :]
+            if p.kind is p.KEYWORD_ONLY or not variadic
+        ]
+        return [
+            gast.keyword(p.name, clone(op.binding[p.name]))
+            for p in rest
+            if not _is_default(op.binding[p.name], p)
+        ]
 
     def linear(self, op: Any, s: Any) -> Any:
         """A function that is linear in its differentiated parameters, applied to their tangents."""
@@ -536,13 +591,19 @@ class Forward:
     def flow_dict(self, op: Any, v: str, s: Any, out: Block) -> Any:
         value = s.value
         if isinstance(value, gast.Dict):
-            return gast.Dict([None if k is None else clone(k) for k in value.keys], [self.tangent(x) for x in value.values])
-        return gast.Call(clone(value.func), [], [gast.keyword(k.arg, self.tangent(k.value)) for k in value.keywords])
+            return gast.Dict(
+                [None if k is None else clone(k) for k in value.keys], [self.tangent(x) for x in value.values]
+            )
+        return gast.Call(
+            clone(value.func), [], [gast.keyword(k.arg, self.tangent(k.value)) for k in value.keywords]
+        )
 
     def flow_struct(self, op: Any, v: str, s: Any, out: Block) -> Any:
         e = s.value
         return gast.Call(
-            clone(e.func), [self.tangent(a) for a in e.args], [gast.keyword(k.arg, self.tangent(k.value)) for k in e.keywords]
+            clone(e.func),
+            [self.tangent(a) for a in e.args],
+            [gast.keyword(k.arg, self.tangent(k.value)) for k in e.keywords],
         )
 
     def flow_sequence(self, op: Any, v: str, s: Any, out: Block) -> Any:
@@ -560,7 +621,7 @@ class Forward:
         moved = [self.tangent(e) if self.fact(e).kind in ("list", "tuple") else clone(e) for e in sides]
         return gast.BinOp(moved[0], s.value.op, moved[1])
 
-    # Writes ------------------------------------------------------------------------------------------------------------
+    # Writes
 
     def unpack(self, s: Any, to: Any, out: Block) -> None:
         out.append(s)
@@ -577,7 +638,9 @@ class Forward:
             return
         parts: list[Any] = []
         for p, n in zip(to.elts, inner, strict=True):
-            made = gast.Name(self.dot(n) if n in self.active else self.names.fresh("_"), gast.Store(), None, None)
+            made = gast.Name(
+                self.dot(n) if n in self.active else self.names.fresh("_"), gast.Store(), None, None
+            )
             parts.append(gast.Starred(made, gast.Store()) if isinstance(p, gast.Starred) else made)
         out.append(at(gast.Assign([gast.Tuple(parts, gast.Store())], self.tangent(s.value), None), s))
 
@@ -631,13 +694,14 @@ class Forward:
         out.append(augment(subscript(dot, clone(s.target.slice), store=True), s.op, self.tangent(s.value), s))
 
     def update(self, s: Any, out: Block) -> None:
-        """`x op= v`: in place for an array, a new value for a number; the same is done to the tangent, before."""
+        """`x op= v`: in place for an array, a new value for a number; the same is done to the tangent,
+        before."""
         x, v = s.target.id, s.value
         if x not in self.active:
             out.append(s)
             return
-        rule = resolve.table.find(resolve.BINARY[type(s.op)])
-        if rule is None or not rule.elementwise:
+        rule = table.find(resolve.BINARY[type(s.op)])
+        if rule is None or rule.partials is None:
             raise self.refuse(s, "this update in place", "Write `x = x @ y`.")
         dot, kind = self.dot(x), self.kind(x)
         new = self.names.fresh(x + "_new")
@@ -655,7 +719,9 @@ class Forward:
             other = constant(0)
             if is_number(factor, 1):
                 if kind not in ("array", "scalar") and self.fact(v).kind != "scalar":
-                    out.append(augment(dot, s.op, self.zero(v), s))  # the shape, or the length of a list, may grow
+                    out.append(
+                        augment(dot, s.op, self.zero(v), s)
+                    )  # the shape, or the length of a list, may grow
                 out.append(s)
                 return
         if is_number(factor, 1) and type(s.op) in (gast.Add, gast.Sub):
@@ -684,7 +750,7 @@ class Forward:
             place.ctx = gast.Del()
             out.append(at(gast.Delete([place]), s))
 
-    # Lists and calls -----------------------------------------------------------------------------------------------------
+    # Lists and calls
 
     def stmt_Expr(self, s: Any, out: Block) -> None:
         if not isinstance(s.value, gast.Call):
@@ -736,7 +802,9 @@ class Forward:
             changing = [n for _, n in op.operands if n in self.varied and self.kind(n) not in kinds]
             if changing:
                 what = f"cannot tell whether `{written(op.node, op.function)}` writes into `{changing[0]}`"
-                raise fail(UnsupportedSyntax, self.source, op.node, what, "Use its result, or write the update out.")
+                raise fail(
+                    UnsupportedSyntax, self.source, op.node, what, "Use its result, or write the update out."
+                )
         if given and (useful or self.calls_matter(op, s)):
             out += self.calls(self, s, op, v)
             return
@@ -758,7 +826,7 @@ def _plain(fact: Fact) -> Fact:
             return Fact("list", items=_plain(fact.items))
         return Fact("dict", items=tuple((k, _plain(f)) for k, f in fact.items))
     if fact.kind in NUMBERS:
-        return facts_module.replace(fact, const=facts_module.MISSING)
+        return replace(fact, const=MISSING)
     return Fact(fact.kind) if fact.kind in ("tuple", "list", "dict", "bottom") else UNKNOWN
 
 

@@ -1,7 +1,8 @@
 """Tangent: the driver of forward mode, from a function to the function that also moves tangents along.
 
-The form `jvp` of a function `f(x, n)` with the tangent of `x` is `f_jvp(x, n, x_dot) -> (value, tangent)`. Tangents are passed
-by keyword; where `f` has defaults or takes any number of arguments, they can be passed in no other way.
+The form `jvp` of a function `f(x, n)` with the tangent of `x` is `f_jvp(x, n, x_dot) -> (value, tangent)`.
+Tangents are passed by keyword; where `f` has defaults or takes any number of arguments, they can be passed in
+no other way.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import gast
 import srcgrad.runtime.rules.forwardmode  # noqa: F401 (files its rules)
 from srcgrad.runtime import dispatch, tangents
 from srcgrad.runtime.errors import NoRule
+from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms.compile import (
     Callee,
     Compiler,
@@ -26,7 +28,6 @@ from srcgrad.transforms.compile import (
     fact_of,
     weakened,
 )
-from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms.facts import UNKNOWN, Fact
 from srcgrad.transforms.forward import Forward
 from srcgrad.transforms.read import fail
@@ -49,14 +50,18 @@ class Jvp:
     uses: list[Jvp] = field(default_factory=list)
 
 
-def jvp_of(compiler: Compiler, callee: Callee, given: dict[str, Fact], wanted: tuple[str, ...], root: bool = False) -> Jvp:
+def jvp_of(
+    compiler: Compiler, callee: Callee, given: dict[str, Fact], wanted: tuple[str, ...], root: bool = False
+) -> Jvp:
     """The forward-mode form of a callee for these facts and differentiated parameters, compiled once."""
     facts = tuple(sorted((k, _hashable(v)) for k, v in given.items()))
     key = ("jvp", callee.key, facts, wanted, root)
     known = compiler.tangents.get(key)
     if known is None:
         unit = Unit(compiler, callee, given, wanted)
-        known = compiler.tangents[key] = Jvp(callee.name, wanted, {w: unit.names.fresh(w + "_dot") for w in wanted})
+        known = compiler.tangents[key] = Jvp(
+            callee.name, wanted, {w: unit.names.fresh(w + "_dot") for w in wanted}
+        )
         try:
             TangentEmitter(compiler, unit, known).emit(root)
         except BaseException:
@@ -102,7 +107,10 @@ class TangentEmitter(Emitter):
         if root and not self.plain(value, tangent, unit.result):
             result = unit.names.fresh("result")
             body.append(gast.Assign([gast.Name(result, gast.Store(), None, None)], value, None))
-            value, tangent = name(result), call(self.externals.node(tangents.like, "like_tangent"), tangent, name(result))
+            value, tangent = (
+                name(result),
+                call(self.externals.node(tangents.like, "like_tangent"), tangent, name(result)),
+            )
         whole = [*body, gast.Return(tuple_([value, tangent]))]
         parameters = [p.id for p in dataflow.parameters(unit.tree)]
         self.simplify(whole, parameters + list(made.dots.values()), set())
@@ -133,7 +141,12 @@ class TangentEmitter(Emitter):
 
     def plain(self, value: Any, tangent: Any, fact: Fact) -> bool:
         """Has the result's tangent for sure the result's structure, shape and dtype?"""
-        if isinstance(value, gast.Tuple) and isinstance(tangent, gast.Tuple) and fact.kind == "tuple" and fact.items:
+        if (
+            isinstance(value, gast.Tuple)
+            and isinstance(tangent, gast.Tuple)
+            and fact.kind == "tuple"
+            and fact.items
+        ):
             return len(fact.items) == len(value.elts) == len(tangent.elts) and all(
                 self.plain(v, d, f) for v, d, f in zip(value.elts, tangent.elts, fact.items, strict=True)
             )
@@ -145,14 +158,16 @@ class TangentEmitter(Emitter):
         shape = self.forward.fact(tangent)
         if not (fact.real and every):
             return False
-        return fact.kind == shape.kind and (fact.kind == "scalar" or (fact.kind == "array" and facts_module.fits(shape, fact)))
+        return fact.kind == shape.kind and (
+            fact.kind == "scalar" or (fact.kind == "array" and facts_module.fits(shape, fact))
+        )
 
-    # Calls ---------------------------------------------------------------------------------------------------------------
+    # Calls
 
     def call(self, forward: Forward, s: Any, op: Any, v: str | None) -> Block:
         """The statement that calls a Python callee together with its tangent."""
         v = v or self.unit.names.fresh("_")
-        made = self.dispatched(forward, s, op) if op.kind == "dispatch" else self.static(forward, s, op)
+        made = self.dynamic(forward, s, op) if op.kind == "dispatch" else self.static(forward, s, op)
         return [assign_tuple([v, forward.dot(v)], made, s)]
 
     def static(self, forward: Forward, s: Any, op: Any) -> Any:
@@ -171,8 +186,12 @@ class TangentEmitter(Emitter):
                 dots[p] = tuple_([forward.tangent(a) for a in atoms])
             elif args.kwarg is not None and p == args.kwarg.id:
                 extra = [k for k in node.keywords if any(k.value is a for a in atoms)]
-                facts[p] = Fact("dict", items=tuple((k.arg, weakened(forward.fact(k.value), k.arg)) for k in extra))
-                dots[p] = gast.Dict([constant(k.arg) for k in extra], [forward.tangent(k.value) for k in extra])
+                facts[p] = Fact(
+                    "dict", items=tuple((k.arg, weakened(forward.fact(k.value), k.arg)) for k in extra)
+                )
+                dots[p] = gast.Dict(
+                    [constant(k.arg) for k in extra], [forward.tangent(k.value) for k in extra]
+                )
             else:
                 facts[p] = weakened(forward.fact(atoms[0]), p)
                 dots[p] = forward.tangent(atoms[0])
@@ -183,7 +202,7 @@ class TangentEmitter(Emitter):
             self.made.uses.append(made)
         captured = [name(now) for _, now in getattr(node, "captured", ())]
         keywords = [*node.keywords, *(gast.keyword(made.dots[p], t) for p, t in dots.items())]
-        return gast.Call(name(self.half(made, "jvp")), captured + node.args, keywords)  # type: ignore[arg-type]
+        return gast.Call(name(self.half(made, "jvp")), captured + node.args, keywords)
 
     def half(self, pair: Any, which: str) -> str:
         cell = getattr(pair, which)
@@ -194,7 +213,7 @@ class TangentEmitter(Emitter):
         self.halves[made] = cell
         return made
 
-    def dispatched(self, forward: Forward, s: Any, op: Any) -> Any:
+    def dynamic(self, forward: Forward, s: Any, op: Any) -> Any:
         unit, node = self.unit, s.value
         if op.function is not None and not differentiable(op.function):
             raise fail(
@@ -207,7 +226,11 @@ class TangentEmitter(Emitter):
 
         def dot(e: Any) -> Any:
             if isinstance(e, gast.Starred):
-                inner = forward.tangent(e.value) if forward.is_active(e.value) else call(forward.helper("nothing"), clone(e.value))
+                inner = (
+                    forward.tangent(e.value)
+                    if forward.is_active(e.value)
+                    else call(forward.helper("nothing"), clone(e.value))
+                )
                 return gast.Starred(inner, gast.Load())
             return forward.tangent(e) if forward.is_active(e) else constant(None)
 
@@ -221,7 +244,10 @@ class TangentEmitter(Emitter):
             gast.Dict(keys, [k.value for k in keywords]),
             dot(func),
             tuple_([dot(a) for a in node.args]),
-            gast.Dict([None if k.arg is None else constant(k.arg) for k in moved], [forward.tangent(k.value) for k in moved]),
+            gast.Dict(
+                [None if k.arg is None else constant(k.arg) for k in moved],
+                [forward.tangent(k.value) for k in moved],
+            ),
         ]
         if not moved:
             arguments.pop()
@@ -244,12 +270,14 @@ def texts(made: Jvp) -> str:
     return "\n\n\n".join(t.rstrip() for j in seen for t in j.sources) + "\n"
 
 
-# For the front door ----------------------------------------------------------------------------------------------------------
+# For the front door
 
 
-def root(function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[int | str]) -> Root:
-    """The forward-mode form of a function for arguments of the kinds of these. `moving` are the positions and names of the
-    arguments that have a tangent."""
+def root(
+    function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[int | str]
+) -> Root:
+    """The forward-mode form of a function for arguments of the kinds of these. `moving` are the positions and
+    names of the arguments that have a tangent."""
     signature = inspect.signature(function, follow_wrapped=False)
     given, wanted = _given(signature, args, kwargs, moving)
     made = jvp_of(Compiler(), Callee(function), given, wanted, True)
@@ -310,7 +338,8 @@ def _given(
 
 @dataclass
 class Halves:
-    """The halves of a function for `vjp`: forward(args) -> (value, saved), reverse(cotangent, saved) -> cotangents."""
+    """The halves of a function for `vjp`: forward(args) -> (value, saved), reverse(cotangent, saved) ->
+    cotangents."""
 
     forward: types.FunctionType
     reverse: types.FunctionType
@@ -318,7 +347,9 @@ class Halves:
     wanted: tuple[str, ...]
 
 
-def halves(function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[int | str]) -> Halves:
+def halves(
+    function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[int | str]
+) -> Halves:
     given, wanted = _given(inspect.signature(function, follow_wrapped=False), args, kwargs, moving)
     pair = Compiler().pair(Callee(function), given, wanted, True)
     source = "\n\n\n".join(t.rstrip() for t in pair_texts(pair)) + "\n"
@@ -338,7 +369,7 @@ def pair_texts(pair: Any) -> list[str]:
     return [t for p in seen for t in p.sources]
 
 
-# For the runtime dispatcher ---------------------------------------------------------------------------------------------------
+# For the runtime dispatcher
 
 
 def compile_jvp(
@@ -357,7 +388,10 @@ def compile_jvp(
     given: dict[str, Fact] = {}
     places: list[tuple[str, str, Any]] = []
     if kind == "function" and function.__closure__:
-        contents = {n: c.cell_contents for n, c in zip(function.__code__.co_freevars, function.__closure__, strict=True)}
+        contents = {
+            n: c.cell_contents
+            for n, c in zip(function.__code__.co_freevars, function.__closure__, strict=True)
+        }
         moving = function_dot if isinstance(function_dot, dict) else {}
         captured = tuple(n for n, v in contents.items() if n in moving or dispatch.carries(v))
         for n in captured:
