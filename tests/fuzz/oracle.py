@@ -58,6 +58,10 @@ class Wrong(Exception):
 class Hangs(BaseException):
     """Not an `Exception`, so that a program's own `except` does not catch it."""
 
+    def __init__(self, seconds: int) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
 
 class Judge:
     """Writes programs to a folder of its own, runs and judges them."""
@@ -79,7 +83,7 @@ class Judge:
         module.__file__ = str(path)
         sys.modules[name] = module
         try:
-            with warnings.catch_warnings(), alarm(SECONDS):
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 exec(compile(text, str(path), "exec"), module.__dict__)
                 self.judge(module, checks)
@@ -91,7 +95,9 @@ class Judge:
             return Verdict("refused", f"{type(refusal).__name__}: {anonymous(str(refusal))}", str(refusal))
         except Exception as error:
             return Verdict("crashed", place(error), "".join(traceback.format_exception(error))[-3000:])
-        except Hangs:
+        except Hangs as hangs:
+            if hangs.seconds < SECONDS:
+                return Verdict("rejected", "the program hangs")
             return Verdict("crashed", "hangs", f"still running after {SECONDS} s")
         finally:
             del sys.modules[name]
@@ -102,7 +108,8 @@ class Judge:
     def judge(self, module: Any, checks: Collection[str]) -> None:
         f, args = module.f, module.ARGS
         run = Runner(f, args, module.LOG)
-        primal = run.primal()
+        with alarm(1):
+            primal = run.primal()
         wanted = [i for i, a in enumerate(args) if leaves(a)]
         if not wanted:
             raise Reject("nothing to differentiate")
@@ -111,7 +118,21 @@ class Judge:
             [rng.uniform(0.5, 1.5, np.shape(v)) * rng.choice([-1, 1], np.shape(v)) for v in leaves(args[i])]
             for i in wanted
         ]
-        slopes = [slope(run.value, args, i, d) for i, d in zip(wanted, directions, strict=True)]
+        with alarm(2):
+            slopes = [slope(run.value, args, i, d) for i, d in zip(wanted, directions, strict=True)]
+        with alarm(SECONDS):
+            self.derivatives(run, primal, wanted, directions, slopes, checks)
+
+    def derivatives(
+        self,
+        run: Runner,
+        primal: Run,
+        wanted: list[int],
+        directions: Any,
+        slopes: list[float],
+        checks: Collection[str],
+    ) -> None:
+        f, args = run.f, run.args
         value, gradients = self.checked(run, primal, srcgrad.value_and_grad(f, argnums=tuple(wanted)))
         if not (type(value) is type(primal.value) or isinstance(value, float)) or not same(
             value, primal.value
@@ -338,7 +359,7 @@ def structure(gradient: Any, like: Any, path: str) -> None:
 @contextlib.contextmanager
 def alarm(seconds: int) -> Iterator[None]:
     def ring(*_: Any) -> None:
-        raise Hangs
+        raise Hangs(seconds)
 
     if not hasattr(signal, "SIGALRM"):
         yield

@@ -13,52 +13,79 @@ Edit = Callable[[], Any]
 BLOCKS = ("body", "orelse", "finalbody")
 
 
+class OutOfTime(Exception):
+    pass
+
+
+class Shrinker:
+    """The smallest program found so far, and what is tried to make it smaller."""
+
+    def __init__(self, text: str, fails: Callable[[str], bool], seconds: float) -> None:
+        self.text, self.fails = text, fails
+        self.end = time.monotonic() + seconds
+        self.known = {text}
+
+    def attempt(self, edit: Callable[[ast.Module], Any]) -> bool:
+        """Applies an edit to the program, and keeps the result when it still fails."""
+        if time.monotonic() > self.end:
+            raise OutOfTime
+        tree = ast.parse(self.text)
+        edit(tree)
+        try:
+            made = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+            ast.parse(made)
+        except (ValueError, SyntaxError, AttributeError):
+            return False
+        if made in self.known:
+            return False
+        self.known.add(made)
+        if not self.fails(made):
+            return False
+        self.text = made
+        return True
+
+    def run(self) -> str:
+        try:
+            before = ""
+            while before != self.text:
+                before = self.text
+                self.remove_statements()
+                for edits in (structure_edits, argument_edits, expression_edits):
+                    self.one_by_one(edits)
+        except OutOfTime:
+            pass
+        return self.text
+
+    def remove_statements(self) -> None:
+        """Delta debugging over the statements of all blocks: long runs of them first."""
+        length = max(1, count(self.text) // 2)
+        while True:
+            start = count(self.text) - length
+            while start > -length:
+                self.attempt(partial(drop, start=max(0, start), end=start + length))
+                start -= length
+            if length == 1:
+                return
+            length //= 2
+
+    def one_by_one(self, edits: Callable[[ast.Module], Iterator[Edit]]) -> None:
+        k = 0
+        while k < sum(1 for _ in edits(ast.parse(self.text))):
+            if not self.attempt(partial(nth, edits, k)):
+                k += 1
+
+
 def shrink(text: str, fails: Callable[[str], bool], seconds: float = 30.0) -> str:
     """The smallest program found in the time for which `fails` still holds."""
-    end = time.monotonic() + seconds
-    text = ast.unparse(ast.parse(text)) + "\n"
-    position = 0
-    while time.monotonic() < end:
-        tried = False
-        for i, candidate in enumerate(candidates(text)):
-            if i < position:
-                continue
-            tried = True
-            if time.monotonic() > end:
-                return text
-            if candidate != text and fails(candidate):
-                text, position = candidate, i
-                break
-        else:
-            if not tried or position == 0:
-                return text
-            position = 0
-    return text
+    return Shrinker(ast.unparse(ast.parse(text)) + "\n", fails, seconds).run()
 
 
-def candidates(text: str) -> Iterator[str]:
-    """Simpler programs, the boldest simplification first."""
-    size = sum(1 for _ in ast.walk(ast.parse(text)))
-    for step in (statement_edits, argument_edits, expression_edits):
-        k = 0
-        while True:
-            tree = ast.parse(text)
-            edits = step(tree)
-            edit = next((e for i, e in enumerate(edits) if i == k), None)
-            if edit is None:
-                break
-            k += 1
-            edit()
-            try:
-                made = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
-                ast.parse(made)
-            except (ValueError, SyntaxError, AttributeError):
-                continue
-            if sum(1 for _ in ast.walk(tree)) < size or step is not statement_edits:
-                yield made
+def nth(edits: Callable[[ast.Module], Iterator[Edit]], k: int, tree: ast.Module) -> None:
+    list(edits(tree))[k]()
 
 
 def blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+    """All blocks of statements, an outer one before those in it."""
     for node in ast.walk(tree):
         for field in BLOCKS:
             block = getattr(node, field, None)
@@ -66,14 +93,21 @@ def blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
                 yield block
 
 
-def statement_edits(tree: ast.Module) -> Iterator[Edit]:
-    """Runs of statements removed, compound statements replaced by what is in them."""
-    for block in blocks(tree):
-        for length in sorted({len(block), len(block) // 2, 2, 1}, reverse=True):
-            for start in range(0, len(block) - length + 1, max(1, length)):
-                if length and not (length == 1 and isinstance(block[start], ast.Pass)):
-                    empty = length == len(block) and block is not tree.body
-                    yield partial(replace, block, start, start + length, [ast.Pass()] if empty else [])
+def count(text: str) -> int:
+    return sum(len(block) for block in blocks(ast.parse(text)))
+
+
+def drop(tree: ast.Module, start: int, end: int) -> None:
+    """Removes the statements from number `start` to `end`, in the order of `blocks`."""
+    at = 0
+    for block in list(blocks(tree)):
+        left = [s for i, s in enumerate(block, at) if not start <= i < end]
+        at += len(block)
+        block[:] = left or ([] if block is tree.body else [ast.Pass()])
+
+
+def structure_edits(tree: ast.Module) -> Iterator[Edit]:
+    """Compound statements replaced by what is in them, and without their `else`."""
     for block in blocks(tree):
         for i, s in enumerate(block):
             if isinstance(s, (ast.FunctionDef, ast.ClassDef)):
