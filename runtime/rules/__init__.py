@@ -37,12 +37,13 @@ LATER = {
     "scipy.ndimage": "scipy_ndimage",
     "scipy.signal": "scipy_signal",
     "scipy.special": "scipy_special",
-    "scipy.stats": "scipy_distributions",
+    "scipy.stats": "scipy_distributions scipy_discrete",
 }
 """Modules that may never be imported, and the files of their rules, which are read once they are."""
 
-for _module, _file in LATER.items():
-    load_with(_module, f"srcgrad.runtime.rules.{_file}")
+for _module, _files in LATER.items():
+    for _file in _files.split():
+        load_with(_module, f"srcgrad.runtime.rules.{_file}")
 
 __all__ = [
     "creation",

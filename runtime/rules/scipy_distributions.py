@@ -10,7 +10,7 @@ Formulas: N. Johnson, S. Kotz and N. Balakrishnan, "Continuous Univariate Distri
 of Mathematical Functions, chapters 5, 7, 8 and 10.
 """
 
-# mypy: allow-untyped-defs, no-check-untyped-defs
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import numpy as np
 from scipy import special, stats
 
 from srcgrad.runtime.rules.inputs import generic, positive
-from srcgrad.runtime.rules.scipy_special import like
+from srcgrad.runtime.rules.scipy_special import difference, like, scale_of
 from srcgrad.runtime.rules.table import case, elementwise
 
 X, P, U = generic(3), positive(3), generic(3, low=0.15, high=0.85)
@@ -128,17 +128,25 @@ def norm_var(y, loc=0, scale=1):
 # --- other continuous distributions -------------------------------------------------------------------------
 
 METHODS = {
-    "logpdf": "held(y, ({score}) / scale), {slopes}held(y, -({score}) / scale), held(y, -(1 + z * ({score})) / scale)",
-    "pdf": "times(y, ({score}) / scale), {slopes}times(y, -({score}) / scale), times(y, -(1 + z * ({score})) / scale)",
-    "cdf": "density(x{args}, loc, scale), {slopes}-density(x{args}, loc, scale), -z * density(x{args}, loc, scale)",
-    "sf": "-density(x{args}, loc, scale), {slopes}density(x{args}, loc, scale), z * density(x{args}, loc, scale)",
-    "logcdf": "share(y, {f}), {slopes}share(y, -{f}), share(y, -z * {f})",
-    "logsf": "share(y, -{f}), {slopes}share(y, {f}), share(y, z * {f})",
-    "ppf": "1 / density(x{args}, loc, scale), {slopes}1, z",
-    "isf": "-1 / density(x{args}, loc, scale), {slopes}1, z",
+    "logpdf": (
+        "held(y, ({score}) / scale)",
+        "held(y, -({score}) / scale)",
+        "held(y, -(1 + z * ({score})) / scale)",
+    ),
+    "pdf": (
+        "times(y, ({score}) / scale)",
+        "times(y, -({score}) / scale)",
+        "times(y, -(1 + z * ({score})) / scale)",
+    ),
+    "cdf": ("{f}", "-{f}", "-z * {f}"),
+    "sf": ("-{f}", "{f}", "z * {f}"),
+    "logcdf": ("share(y, {f})", "share(y, -{f})", "share(y, -z * {f})"),
+    "logsf": ("share(y, -{f})", "share(y, {f})", "share(y, z * {f})"),
+    "ppf": ("1 / {f}", "1", "z"),
+    "isf": ("-1 / {f}", "1", "z"),
 }
-"""For each method the partial derivatives: of x (or the probability), of the shape parameters, of loc, and of
-scale."""
+"""For each method the partial derivatives for the place (or the probability), for loc, and for scale; {f} is
+the density."""
 
 SLOPES = {
     "logpdf": "held(y, {0})",
@@ -147,8 +155,8 @@ SLOPES = {
     "sf": "like(-({1}), y)",
     "logcdf": "share(y, {1})",
     "logsf": "share(y, -({1}))",
-    "ppf": "like(-({1}) / density(x{args}, loc, scale), x)",
-    "isf": "like(-({1}) / density(x{args}, loc, scale), x)",
+    "ppf": "like(-({1}) / {f}, x)",
+    "isf": "like(-({1}) / {f}, x)",
 }
 """The partial derivative of a shape parameter, from those of the log density {0} and of the distribution
 function {1}."""
@@ -157,6 +165,37 @@ function {1}."""
 def share(y, value):
     """`value` over the probability of which `y` is the logarithm; 0 where that is 0."""
     return held(y, value * np.exp(-np.where(np.isfinite(y), y, 0)))
+
+
+def normal_mass(a, b):
+    """The standard normal probability between a and b, from the tail on which they lie."""
+    upper = np.greater(a, 0)
+    return special.ndtr(np.where(upper, np.negative(a), b)) - special.ndtr(np.where(upper, np.negative(b), a))
+
+
+def mills(x):
+    """The standard normal density over its distribution function."""
+    return np.exp(-x * x / 2 - special.log_ndtr(x)) / ROOT_2PI
+
+
+def bent(c, z):
+    """The derivative of -log(1 + c z) / c for c; at c = 0, z^2 / 2."""
+    return z * z * special.hyp2f1(2, 2, 3, -c * z) / 2
+
+
+VOCABULARY = {
+    **{
+        "np": np,
+        "math": math,
+        "special": special,
+        "stats": stats,
+        "difference": difference,
+        "scale_of": scale_of,
+    },
+    **{f.__name__: f for f in (like, held, times, share, bell, normal_mass, mills, bent)},
+    "__name__": __name__,
+}
+"""The names that the formulas may use."""
 
 
 def family(distribution, shapes, score, slopes=(), cdf_slopes=(), at=(), methods=tuple(METHODS), q=U):
@@ -168,39 +207,21 @@ def family(distribution, shapes, score, slopes=(), cdf_slopes=(), at=(), methods
     """
     names = shapes.split()
     args = "".join(f", {name}" for name in names)
-    scope = dict(globals(), density=distribution.pdf, tail=distribution.sf)
+    scope = dict(VOCABULARY, density=distribution.pdf, tail=distribution.sf)
+    f = f"density(x{args}, loc, scale)"
     for method in methods:
-        parts = ""
-        for slope, cdf_slope in zip(slopes, cdf_slopes or slopes, strict=True):
-            parts += SLOPES[method].format(slope, cdf_slope, args=args) + ", "
-        body = METHODS[method].format(score=score, slopes=parts, args=args, f=f"density(x{args}, loc, scale)")
+        place, loc, scale = (part.format(score=score, f=f) for part in METHODS[method])
+        pairs = zip(slopes, cdf_slopes or slopes, strict=True)
+        body = ", ".join([place, *(SLOPES[method].format(*pair, f=f) for pair in pairs), loc, scale])
         body = re.sub(r"\bz\b", "((x - loc) / scale)", body)
         inverse = method in ("ppf", "isf")
         name = f"{distribution.name}_{method}"
         text = f"def {name}({'x, q' if inverse else 'y, x'}{args}, loc=0, scale=1):\n    return {body}\n"
-        place = f"<srcgrad rule {name}>"
-        linecache.cache[place] = (len(text), None, text.splitlines(True), place)
-        exec(compile(text, place, "exec"), scope)
+        file = f"<srcgrad rule {name}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+        exec(compile(text, file, "exec"), scope)
         inputs = [(q, *arguments[1:]) if inverse else arguments for arguments in at]
         elementwise(getattr(distribution, method), at=inputs)(scope[name])
-
-
-def normal_mass(a, b):
-    """The probability between a and b under the standard normal distribution, from the tail on which they
-    lie."""
-    upper = np.greater(a, 0)
-    return special.ndtr(np.where(upper, np.negative(a), b)) - special.ndtr(np.where(upper, np.negative(b), a))
-
-
-def mills(x):
-    """The standard normal density over its distribution function."""
-    return np.exp(-x * x / 2 - special.log_ndtr(x)) / ROOT_2PI
-
-
-def bent(c, z):
-    """The derivative for c of -log(1 + c z) / c, which is log(1 + c z) / c^2 - z / (c (1 + c z)); at c = 0,
-    z^2 / 2."""
-    return z * z * special.hyp2f1(2, 2, 3, -c * z) / 2
 
 
 LOCATED = [(X,), (X, 0.1, 1.3), (X, U, P)]

@@ -30,6 +30,11 @@ SYMMETRIC = {
     "pinvh": "a",
     "solve_continuous_are": "qr",
     "solve_discrete_are": "qr",
+    "wishart_logpdf": ("x", "scale"),
+    "normal_logpdf": ("cov",),
+    "normal_pdf": ("cov",),
+    "normal_entropy": ("cov",),
+    "multivariate_t_logpdf": ("shape",),
 }
 """Functions of symmetric matrices, and the arguments that are perturbed by symmetric matrices."""
 
@@ -277,8 +282,8 @@ def test_rule(rule: Rule, function: Any, case: Case) -> None:
     for name, x in bound.active.items():
         v = mapped(random.like, x)
         assumed = case.kwargs.get("assume_a", "gen") != "gen" and name == "a"
-        if assumed or name in SYMMETRIC.get(function.__name__, ""):
-            v = v + np.conj(np.swapaxes(v, -1, -2))
+        if assumed or name in SYMMETRIC.get(rule.name, SYMMETRIC.get(function.__name__, "")):
+            v = v + np.conj(np.swapaxes(v, -1, -2)) if np.ndim(v) > 1 else v
         if function.__name__ == "sosfilt" and name == "sos":
             v[:, 3] = 0  # these must stay 1
         want = bound.difference({name: v})
