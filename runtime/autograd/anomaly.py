@@ -3,6 +3,7 @@ that is nan."""
 
 from __future__ import annotations
 
+import os
 import traceback
 import warnings
 from typing import Any
@@ -10,14 +11,14 @@ from typing import Any
 from srcgrad.runtime.autograd.graph import Node
 from srcgrad.runtime.autograd.modes import state, watch
 
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 
 def _remember(node: Node) -> None:
-    lines = traceback.format_stack()
-    here = next(
-        (i for i in range(len(lines) - 1, -1, -1) if "/runtime/" not in lines[i].replace("\\", "/")),
-        len(lines),
-    )
-    node.extras().traceback = lines[: here + 1]
+    frames = traceback.extract_stack()
+    while frames and os.path.abspath(frames[-1].filename).startswith(_OWN):
+        frames.pop()
+    node.extras().traceback = frames.format()
 
 
 def is_anomaly_enabled() -> bool:
