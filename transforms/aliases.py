@@ -33,9 +33,15 @@ class Aliases:
     with an argument), by the names of the arguments."""
 
     def __init__(
-        self, source: Source, tree: Any, facts: dict[str, Any], active: set[str], effects: Callable[[Any, Any], Any]
+        self, source: Source,
+        tree: Any,
+        facts: dict[str, Any],
+        active: set[str],
+        varied: set[str],
+        effects: Callable[[Any, Any], Any],
     ) -> None:
-        self.source, self.tree, self.facts, self.active, self.effects = source, tree, facts, active, effects
+        self.source, self.tree, self.facts, self.effects = source, tree, facts, effects
+        self.active, self.varied = active, varied
         self.position: dict[int, int] = {}
         self.loops: dict[int, tuple[int, ...]] = {}
         self.writes: list[tuple[str, int]] = []
@@ -259,7 +265,7 @@ class Aliases:
             if other == getattr(s, "returned_to", None):
                 continue  # an element that is updated and put back at once
             outside = other not in self.facts
-            if other != n and (other in live or outside) and ({n, other} & self.active):
+            if other != n and (other in live or outside) and ({n, other} & self.varied):
                 if self.kind(n) in ("unknown", "numeric", "bottom"):  # it may be a number: seen when it runs
                     self.guards.append((id(s), n, other))
                     continue

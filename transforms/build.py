@@ -44,7 +44,7 @@ def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: in
             given[n] = Fact("dict", items=tuple((k, fact_of(x, f"{n}[{k}]")) for k, x in v.items()))
         else:
             given[n] = fact_of(v, n)
-            if type(v) is np.ndarray and v.dtype == np.float64:
+            if (type(v) is np.ndarray and v.dtype == np.float64) or isinstance(v, float):
                 floating.add(n)
     for w in wanted:
         base, _, position = w.partition(":")
@@ -69,7 +69,7 @@ def _emit(df: Any, function: types.FunctionType, given: Any, wanted: Any, floati
     compiler = Compiler()
     unit = Unit(compiler, Callee(function), given, names)
     emitter = Emitter(compiler, unit)
-    emitter.compiler_floating = floating
+    emitter.compiler_floating = emitter.compiler_floats = floating
     made, text = emitter.gradient(argnums, df.with_value, df.has_aux, wanted)
     texts = [text]
     seen: list[Pair] = []

@@ -168,7 +168,7 @@ class Unit:
         outputs = {n.id for n in gast.walk(returned) if isinstance(n, gast.Name)}
         inputs = {w for w in wanted if given.get(w, UNKNOWN).kind not in ("none", "string")}
         self.active = active_names(tree.body, self.interpreter.all, inputs, outputs, self.effects)
-        self.aliases = Aliases(self.source, tree, self.interpreter.all, self.active, self.effects)
+        self.aliases = Aliases(self.source, tree, self.interpreter.all, self.active, self.taint.names, self.effects)
 
     def tainted(self) -> set[str]:
         wanted = set(self.wanted)
@@ -657,6 +657,7 @@ class Emitter:
         self.self_pair = pair
         self.externals = unit.externals
         self.halves: dict[str, types.CellType] = {}
+        self._float_variables: dict[str, bool] = {}
 
     # The reverse pass and what follows ----------------------------------------------------------------------------------------
 
@@ -677,6 +678,17 @@ class Emitter:
 
         worker = _Record(forward, unit.names, recorder_facts, temporaries)
         worker.parameters = {p.id for p in dataflow.parameters(unit.tree)}
+        for n in sorted(pass_.unbound - worker.parameters):
+            start = assign(n, constant(None))
+            start.predefined = True
+            forward.insert(0, start)
+        written = {unit.aliases.find(n.rstrip("*")) for n, _ in unit.aliases.writes}
+        worker.growing = {
+            n
+            for n, fact in unit.interpreter.all.items()
+            if fact.kind in ("list", "dict") and unit.aliases.find(n) in written
+        }
+        worker.structure = self.externals.node(trees.structure)
         worker.block(reverse)
         self.facts = recorder_facts
         self.at_start: dict[str, str] = {}
@@ -964,7 +976,7 @@ class Emitter:
             return call(self.externals.node(trees.like), constant(0.0), self.given(w))
         shape = self.pass_.fact(out)
         if fact.kind == "scalar" and fact.real and every and shape.kind == "scalar":
-            return out
+            return out if self.floats(out) else call("float", out)
         if fact.kind == "array" and fact.real and every and w in self.floating():
             if shape.kind == "array" and shape.rank == fact.rank and fresh(out):
                 return out
@@ -975,6 +987,34 @@ class Emitter:
             if shape.kind == "scalar":
                 return call(self.pass_.np("full_like"), name(w), out)
         return call(self.externals.node(trees.like), out, self.given(w))
+
+    def floats(self, e: Any) -> bool:
+        """Is a scalar expression sure to give a float, and not an int?"""
+        if isinstance(e, gast.Constant):
+            return isinstance(e.value, float)
+        if isinstance(e, gast.Name):
+            return e.id in self.compiler_floats or self.float_variable(e.id)
+        if isinstance(e, gast.UnaryOp):
+            return self.floats(e.operand)
+        if isinstance(e, gast.BinOp):
+            return isinstance(e.op, gast.Div) or self.floats(e.left) or self.floats(e.right)
+        if isinstance(e, gast.Call):
+            word = e.func.attr if isinstance(e.func, gast.Attribute) else getattr(e.func, "id", "")
+            return word in ("sum", "cos", "sin", "exp", "log", "sqrt", "float") and len(e.args) > 0
+        return False
+
+    def float_variable(self, n: str) -> bool:
+        """Is everything that the sweep assigns to a variable sure to be a float?"""
+        if n not in self._float_variables:
+            self._float_variables[n] = True  # while it is looked at, so that `x = x + ...` depends on the rest only
+            values = []
+            for s in statements(self.pass_.scope.out):
+                if isinstance(s, gast.Assign) and n in dataflow.head_binds(s):
+                    values.append(s.value if isinstance(s.targets[0], gast.Name) else name("?"))
+            self._float_variables[n] = bool(values) and all(self.floats(v) for v in values)
+        return self._float_variables[n]
+
+    compiler_floats: set[str] = set()
 
     def final_item(self, base: str, position: int, out: Any) -> Any:
         whole = constant(0.0) if out is None else subscript(out, constant(position))

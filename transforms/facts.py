@@ -553,6 +553,10 @@ class Interpreter:
             return Fact("object")
         if function is len:
             return REAL
+        if function is dict and not args:
+            return Fact("dict")
+        if function is list and not args:
+            return Fact("list", items=BOTTOM)
         if function in (max, min) and len(args) > 1 and not starred:
             return replace(elementwise(args), const=MISSING) if all(a.kind == "scalar" for a in args) else UNKNOWN
         if function in (max, min, sum) and len(args) == 1 and args[0].kind in ("list", "tuple", "array"):

@@ -22,6 +22,7 @@ import numpy as np
 
 from srcgrad.runtime import trees
 from srcgrad.runtime.errors import UnsupportedSyntax
+from srcgrad.runtime.rules import table
 from srcgrad.transforms.facts import UNKNOWN, Fact, class_attribute
 from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.tree import dataflow
@@ -106,8 +107,8 @@ class _Flatten:
     def path(self, e: Any, s: Any, out: Block) -> Any:
         """The container that a store changes: a name, or a part of a part of what a name holds, `xs[i].field[j]`."""
         known = getattr(e, "fact", UNKNOWN).kind
-        if isinstance(e, gast.Subscript) and self.taint.expr(e) and not isinstance(e.slice, (gast.Slice, gast.Tuple)):
-            if getattr(e.value, "fact", UNKNOWN).kind not in ("array", "numeric"):
+        if isinstance(e, gast.Subscript) and self.taint.expr(e):
+            if getattr(e.value, "fact", UNKNOWN).kind not in ("array", "numeric") or basic_index(e.slice):
                 made = gast.Subscript(self.path(e.value, s, out), self.index(e.slice, s, out), gast.Load())
                 made.fact = getattr(e, "fact", UNKNOWN)
                 return at(made, e)
@@ -618,6 +619,7 @@ class _Flatten:
         ufunc = _known(func)
         if isinstance(ufunc, np.ufunc) and len(given) == ufunc.nin + 1:
             result_into = self.atom(given.pop(), s, out)
+        given = self.arrays(ufunc, given, s, out)
         args = [self.argument(a, s, out) for a in given]
         keywords = []
         for k in e.keywords:
@@ -632,6 +634,25 @@ class _Flatten:
         t = self.temporary(made, s, out, tainted=True)
         out.append(assign(gast.Subscript(result_into, constant(...), gast.Store()), t, s))
         return clone(result_into)
+
+    def arrays(self, function: Any, given: list[Any], s: Any, out: Block) -> list[Any]:
+        """Lists given to a NumPy function that takes arrays, as the arrays that it makes of them."""
+        rule = table.find(function)
+        if rule is None or not rule.differentiable or function in (np.array, np.asarray):
+            return given
+        module = (getattr(function, "__module__", None) or type(function).__module__ or "").split(".")[0]
+        if module != "numpy":
+            return given
+        made = list(given)
+        names = [p.name for p in rule.parameters]
+        for i, a in enumerate(given[: len(names)]):
+            kind = getattr(a, "fact", UNKNOWN).kind
+            if kind in ("list", "tuple") and names[i] in rule.wrt and self.taint.expr(a) and not _takes_sequences(rule, i):
+                function_ = self.support(np.asarray)
+                call_ = at(gast.Call(function_, [self.atom(a, s, out)], []), a)
+                made[i] = self.temporary(call_, s, out, "a", tainted=True)
+                made[i].fact = Fact("numeric")
+        return made
 
     def of_class(self, e: Any, s: Any, out: Block) -> Any:
         """A call of a method, or of an instance, as a call of the function that its class defines."""
@@ -679,6 +700,14 @@ def as_argument(index: Any) -> Any:
     if isinstance(index, gast.Tuple):
         return gast.Tuple([as_argument(p) for p in index.elts], gast.Load())
     return index
+
+
+def _takes_sequences(rule: Any, position: int) -> bool:
+    return any(len(c.args) > position and isinstance(c.args[position], (tuple, list)) and not _numbers(c.args[position]) for c in rule.at)
+
+
+def _numbers(x: Any) -> bool:
+    return isinstance(x, list) and all(isinstance(v, (int, float)) or _numbers(v) for v in x)
 
 
 def _known(func: Any) -> Any:

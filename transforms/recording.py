@@ -151,7 +151,7 @@ class _Record:
         self.parent[id(start)] = (place, outer)
         self.definitions.setdefault(saved, []).append(start)
         self.predefine(primal, needed, place)
-        item: Any = name(needed[0]) if len(needed) == 1 else tuple_([name(n) for n in needed])
+        item: Any = self.kept(needed[0]) if len(needed) == 1 else tuple_([self.kept(n) for n in needed])
         push = expression(call(attribute(saved, "append"), item), primal)
         push.records = saved
         primal.body.insert(self.earliest(primal.body, set(needed)), push)
@@ -161,6 +161,10 @@ class _Record:
         reversed_.target = target
         reversed_.iter = call("reversed", name(saved))
         return [reversed_]
+
+    def kept(self, n: str) -> Any:
+        """What is saved for `n`: of a list or dict that changes later, the structure it has now."""
+        return call(self.structure, name(n)) if n in self.growing else name(n)
 
     def needed(self, body: Block, bound: set[str]) -> list[str]:
         """Names that the reversed body reads and the primal body binds, in the order of their names."""
@@ -210,6 +214,9 @@ class _Record:
         return n in self.parameters
 
     parameters: set[str] = set()
+    growing: set[str] = set()
+    """Containers whose structure changes."""
+    structure: Any = None
 
     def earliest(self, body: Block, needed: set[str]) -> int:
         """The first place in a loop's body at which everything that is to be saved has its value."""

@@ -106,6 +106,8 @@ class Reverse:
         self.snapshots: dict[tuple[int, str], str] = {}
         self.after: dict[int, Block] = {}
         self.aliases: Any = None
+        self.unbound: set[str] = set()
+        self._certain: set[str] | None = None
         self.current: Any = None
         self.replaced: dict[int, Block] = {}
         self.uses_dispatch = False
@@ -219,6 +221,8 @@ class Reverse:
         return attribute(self.external(np), function)
 
     def emit(self, s: Any, origin: Any = None) -> None:
+        if isinstance(s, gast.Assign) and is_number(s.value):
+            s.value = constant(float(s.value.value))  # a cotangent is never an int
         s.origin = origin or self.origin
         s.adjoint = True
         self.scope.out.append(s)
@@ -338,9 +342,18 @@ class Reverse:
         kind = self.kind(n)
         if kind == "scalar":
             return constant(0.0)
+        if n not in self.certain():
+            self.unbound.add(n)
+            return call(self.external(trees.zeros_like), name(n))
         if kind == "array":
             return call(self.np("zeros_like"), name(n))
         return call(self.external(trees.zero_list if kind == "list" else trees.zeros_like), name(n))
+
+    def certain(self) -> set[str]:
+        """Names that every path through the function binds; others get a value at the start if the sweep reads them."""
+        if self._certain is None:
+            self._certain = _bound_inside(self.tree.body) | {p.id for p in dataflow.parameters(self.tree)}
+        return self._certain
 
     def full(self, value: Any, n: str) -> Any:
         """A cotangent expression in the full shape of `n`: a scalar that stands for a whole array is spread."""
@@ -463,15 +476,24 @@ class Reverse:
             self.accumulate(n, value)
         else:
             bar = self.bar(n)
-            if bar in mentioned(value) and n not in s.local:
-                pass
-            self.settle({bar}, but=n)
             value = self.shaped(value, n)
+            if self.crossed(n, value):
+                value = self.temporary(bar, self.owned(value, n) if copies else value)
+            self.settle({bar}, but=n)
             self.emit(assign(bar, self.owned(value, n) if copies else value), origin)
             if n in s.local:
                 s.held.add(n)
             else:
                 s.moved.discard(n)
+
+    def crossed(self, n: str, value: Any) -> bool:
+        """Will settling others before `n`'s variable is overwritten change a variable that `value` reads?"""
+        s, bar, read = self.scope, self.bar(n), mentioned(value)
+        for m in {**s.pending, **s.items}:
+            terms = s.pending.get(m, []) + [t for part in s.items.get(m, {}).values() for t in part]
+            if m != n and self.bars.get(m) in read and any(bar in mentioned(t.value) for t in terms):
+                return True
+        return False
 
     def shaped(self, value: Any, n: str) -> Any:
         return value if self.kind(n) != "array" else self.full(value, n)
@@ -545,14 +567,16 @@ class Reverse:
     def descend(self, s: Any, bodies: list[Block], loop: bool, build: Callable[[list[Block]], Block | None]) -> None:
         """The reverse of a statement that holds blocks. `build` makes the statements of the reversed blocks."""
         scope, origin, current = self.scope, self.origin, self.current
-        bound = set().union(*(dataflow.bound_names(b) for b in bodies)) & self.active
+        bound = set().union(*(_rebound(b) for b in bodies)) & self.active
         carried = _carried(s) & self.active if loop else set()
         joined = {n for n in bound if n in scope.local and n not in carried}
         dead = {n for n in joined if not (scope.pending.get(n) or scope.items.get(n) or n in scope.held)}
         inner_scopes, codes = [], []
+        if loop:  # which may not run at all: what it binds keeps its cotangent
+            joined = dead
         for body in bodies:
             # A name whose value is of no use after the block lives inside it, for the sweep.
-            inner = Scope({n for n, h in self.home.items() if h == id(body)} | (dead & dataflow.bound_names(body)), loop)
+            inner = Scope({n for n, h in self.home.items() if h == id(body)} | (dead & _rebound(body)), loop)
             self.block(body, inner)
             inner_scopes.append(inner)
             codes.append(inner.out)
@@ -1390,6 +1414,29 @@ def _carried(loop: Any) -> set[str]:
     bound = dataflow.bound_names(loop.body)
     live = dataflow.liveness(loop.body, set())
     return bound & live
+
+
+def _bound_inside(body: Block) -> set[str]:
+    """Names that are bound wherever control reaches the end of the block that binds them."""
+    found = dataflow.definitely_bound(body)
+    outside = dataflow.reads(body)
+    for s in body:
+        for inner in dataflow.blocks(s):
+            here = _bound_inside(inner)
+            rest = dataflow.reads([x for x in body if x is not s]) if here else outside
+            found |= here - rest
+    return found
+
+
+def _rebound(body: Block) -> set[str]:
+    """Names that a block gives a new value, updates in place not counted."""
+    found: set[str] = set()
+    for s in body:
+        if not isinstance(s, gast.AugAssign):
+            found |= dataflow.head_binds(s)
+        for inner in dataflow.blocks(s):
+            found |= _rebound(inner)
+    return found
 
 
 def _reversed_loop(s: Any, body: Block) -> Any:

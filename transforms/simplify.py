@@ -84,25 +84,73 @@ class Simplify:
     # Copies --------------------------------------------------------------------------------------------------------------
 
     def coalesce(self) -> None:
-        """Merges `a` and `b` of a copy `a = b` where the two are never alive at once with different values."""
-        tried: set[tuple[str, str]] = set()
-        while True:
-            pair = next((p for p in _copies(self.body) if p not in tried and self.mergeable(*p)), None)
-            if pair is None:
-                return
-            tried.add(pair)
-            if self.interfere(*pair):
+        """Merges `a` and `b` of a copy `a = b` where the two are never alive at once with different values.
+
+        Aggressive coalescing on one interference graph (Chaitin, "Register allocation and spilling via graph coloring"):
+        a merged name interferes with whatever either of the two did.
+        """
+        pairs = list(dict.fromkeys(p for p in _copies(self.body) if self.mergeable(*p)))
+        if not pairs:
+            return
+        wanted = {n for p in pairs for n in p}
+        against = self.interference(wanted)
+        now: dict[str, str] = {}
+
+        def find(n: str) -> str:
+            while n in now:
+                n = now[n]
+            return n
+
+        for pair in pairs:
+            a, b = find(pair[0]), find(pair[1])
+            if a == b or b in against[a] or (a in self.parameters and b in self.parameters):
                 continue
-            kept, gone = self.preferred(*pair)
-            _rename(self.body, gone, kept)
-            _drop_self_copies(self.body)
+            kept, gone = self.preferred(a, b)
+            now[gone] = kept
+            against[kept] |= against[gone]
+            for n in against[gone]:
+                against[n].discard(gone)
+                against[n].add(kept)
             if gone in self.facts and kept in self.facts and self.facts[gone].kind != self.facts[kept].kind:
                 self.facts[kept] = UNKNOWN
+        done: set[int] = set()
+        for s in self.body:
+            for node in gast.walk(s):
+                if isinstance(node, gast.Name) and node.id in now and id(node) not in done:
+                    done.add(id(node))
+                    node.id = find(node.id)
+        _drop_self_copies(self.body)
+
+    def interference(self, wanted: set[str]) -> dict[str, set[str]]:
+        """For each of the names, those among them that it may not share a variable with."""
+        live: dataflow.Live = {}
+        at_start = dataflow.liveness(self.body, set(), live) | set(self.parameters)
+        against: dict[str, set[str]] = {n: set() for n in wanted}
+
+        def clash(n: str, others: set[str]) -> None:
+            if n in wanted:
+                for m in others & wanted:
+                    if m != n:
+                        against[n].add(m)
+                        against[m].add(n)
+
+        for p in self.parameters:
+            clash(p, at_start)
+        for s in _all(self.body):
+            after = live.get(id(s), set())
+            binds = dataflow.head_binds(s)
+            if isinstance(s, (gast.For, gast.While)):
+                after = live.get(-id(s), set())
+            for n in binds:
+                source = s.value.id if isinstance(s, gast.Assign) and isinstance(s.value, gast.Name) else None
+                clash(n, (after | binds) - {source} if isinstance(s, gast.Assign) and len(binds) == 1 else after | binds)
+            for n in _mutated(s):
+                if self.facts.get(n, UNKNOWN).kind != "scalar":
+                    clash(n, live.get(id(s), set()))
+        return against
 
     def mergeable(self, a: str, b: str) -> bool:
         if a in self.pinned or b in self.pinned:
-            return False
-        if a in self.parameters and b in self.parameters:
             return False
         return self.family(a) == self.family(b) or a in self.temporaries or b in self.temporaries
 
@@ -111,38 +159,6 @@ class Simplify:
             return (n not in self.parameters, n in self.temporaries, len(n), n)
 
         return (a, b) if rank(a) <= rank(b) else (b, a)
-
-    def interfere(self, a: str, b: str) -> bool:
-        live: dataflow.Live = {}
-        at_start = dataflow.liveness(self.body, set(), live)
-        if a in self.parameters and b in at_start or b in self.parameters and a in at_start:
-            return True
-        return self._interfere(self.body, a, b, live)
-
-    def _interfere(self, body: Block, a: str, b: str, live: dataflow.Live) -> bool:
-        for s in body:
-            binds = dataflow.head_binds(s)
-            if a in binds or b in binds:
-                if a in binds and b in binds:
-                    return True
-                this, other = (a, b) if a in binds else (b, a)
-                if _is_copy(s, this, other):
-                    pass
-                elif isinstance(s, gast.For):
-                    if other in dataflow.liveness(s.body, live[id(s)] | dataflow.head_reads(s)) | live[id(s)]:
-                        return True
-                elif other in live[id(s)]:
-                    return True
-            if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Subscript):
-                pass
-            for inner in dataflow.blocks(s):
-                if self._interfere(inner, a, b, live):
-                    return True
-            for written in _mutated(s):
-                other = b if written == a else a if written == b else None
-                if other is not None and other in live[id(s)] and self.facts.get(written, UNKNOWN).kind != "scalar":
-                    return True
-        return False
 
     # Dead statements -------------------------------------------------------------------------------------------------------
 
@@ -166,12 +182,7 @@ class Simplify:
                 s.body, s.orelse = then or [gast.Pass()], other
                 live = (set(live) if stops else live_then) | live_other | dataflow.head_reads(s)
             elif isinstance(s, (gast.For, gast.While)):
-                around = set(live) | dataflow.head_reads(s)
-                while True:
-                    inner = self._dead([clone_shallow(x) for x in s.body], around | live)[1] - dataflow.head_binds(s)
-                    if inner <= around:
-                        break
-                    around |= inner
+                around = dataflow.liveness([s], set(live)) | live
                 new, _ = self._dead(s.body, around | live)
                 if not new and isinstance(s, gast.For) and self.pure(s.iter) and not (dataflow.stored(s.target) & live):
                     continue
@@ -391,7 +402,8 @@ class Simplify:
         for s in self.body:
             for node in _in_order(s):
                 order.setdefault(node, None)
-        fixed = {n for n in order if n not in self.made or n in self.pinned or n in self.parameters}
+        functions = {s.name for s in _all(self.body) if isinstance(s, gast.FunctionDef)}
+        fixed = {n for n in order if n not in self.made or n in self.pinned or n in self.parameters} | functions
         taken = self.reserved | fixed
         renamed: dict[str, str] = {}
         for n in order:
@@ -561,24 +573,6 @@ def _hashable(x: Any) -> bool:
     return True
 
 
-def clone_shallow(s: Any) -> Any:
-    """A copy of a statement and of the statements inside it, but not of its expressions."""
-    import copy
-
-    new = copy.copy(s)
-    for field in dataflow.BLOCKS:
-        if getattr(new, field, None):
-            setattr(new, field, [clone_shallow(x) for x in getattr(new, field)])
-    if getattr(new, "handlers", None):
-        handlers = []
-        for h in new.handlers:
-            h2 = copy.copy(h)
-            h2.body = [clone_shallow(x) for x in h.body]
-            handlers.append(h2)
-        new.handlers = handlers
-    return new
-
-
 def _negation(test: Any) -> Any:
     if isinstance(test, gast.UnaryOp) and isinstance(test.op, gast.Not):
         return test.operand
@@ -601,22 +595,6 @@ def _copies(body: Block) -> Any:
         if isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Name) and isinstance(s.value, gast.Name):
             if s.targets[0].id != s.value.id:
                 yield s.targets[0].id, s.value.id
-
-
-def _is_copy(s: Any, a: str, b: str) -> bool:
-    return (
-        isinstance(s, gast.Assign)
-        and isinstance(s.targets[0], gast.Name)
-        and isinstance(s.value, gast.Name)
-        and {s.targets[0].id, s.value.id} == {a, b}
-    )
-
-
-def _rename(body: Block, old: str, new: str) -> None:
-    for s in body:
-        for n in gast.walk(s):
-            if isinstance(n, gast.Name) and n.id == old:
-                n.id = new
 
 
 def _drop_self_copies(body: Block) -> None:

@@ -161,7 +161,8 @@ Live = dict[int, set[str]]
 
 
 def liveness(block: list[Any], after: set[str], record: Live | None = None) -> set[str]:
-    """Names live before `block`; `record` receives, by the id of each statement, the names live after it."""
+    """Names live before `block`; `record` receives, by the id of each statement, the names live after it (and, by the
+    negative id of a loop, those live where its body starts)."""
     return _live(block, set(after), record if record is not None else {}, None)
 
 
@@ -198,6 +199,7 @@ def _live_loop(stmt: Any, after: set[str], record: Live, exit_: set[str] | None)
     live = done | head_reads(stmt)
     while True:
         inner = _live(stmt.body, set(live), record, after)
+        record[-id(stmt)] = record.get(-id(stmt), set()) | inner  # live where the body starts
         new = live | (inner - head_binds(stmt)) | head_reads(stmt)
         if new == live:
             return live
