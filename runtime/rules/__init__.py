@@ -37,7 +37,7 @@ LATER = {
     "scipy.ndimage": "scipy_ndimage",
     "scipy.signal": "scipy_signal",
     "scipy.special": "scipy_special",
-    "scipy.stats": "scipy_distributions scipy_discrete",
+    "scipy.stats": "scipy_distributions scipy_discrete scipy_stats",
 }
 """Modules that may never be imported, and the files of their rules, which are read once they are."""
 

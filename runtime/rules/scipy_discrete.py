@@ -17,7 +17,15 @@ from scipy import special, stats
 from srcgrad.runtime.rules.inputs import definite, generic, positive
 from srcgrad.runtime.rules.scipy_distributions import held, times
 from srcgrad.runtime.rules.scipy_special import beta_density, difference, scale_of
-from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
+from srcgrad.runtime.rules.table import (
+    case,
+    elementwise,
+    find,
+    for_every_instance,
+    forward,
+    nondifferentiable,
+    reverse,
+)
 from srcgrad.runtime.support import unbroadcast
 
 K = np.array([0, 1, 3])
@@ -87,8 +95,7 @@ def binom_sf(y, k, n, p, loc=0):
 
 
 def binom_step(k, n, p):
-    """The density of the beta distribution with shapes k + 1 and n - k at p; 0 where all or no counts are at
-    most k."""
+    """The beta density with shapes k + 1 and n - k at p; 0 where k is not in [0, n)."""
     k = np.floor(k)
     inside = (k >= 0) & (k < n)
     k = np.where(inside, k, 0)
@@ -191,6 +198,20 @@ def zipf_pmf(y, k, a, loc=0):
 @elementwise(stats.zipf.logpmf, at=[(2, 2.3), (TRIALS, P + 1.2)])
 def zipf_logpmf(y, k, a, loc=0):
     return None, held(y, zipf_slope(k - loc, a)), None
+
+
+for _distribution in (
+    stats.poisson,
+    stats.bernoulli,
+    stats.binom,
+    stats.nbinom,
+    stats.geom,
+    stats.betabinom,
+    stats.zipf,
+):
+    for _method in ("logpmf", "pmf", "cdf", "sf"):
+        if find(getattr(_distribution, _method)) is not None:
+            for_every_instance(getattr(_distribution, _method))
 
 
 # --- several variables --------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from scipy import special, stats
 
 from srcgrad.runtime.rules.inputs import generic, positive
 from srcgrad.runtime.rules.scipy_special import difference, like, scale_of
-from srcgrad.runtime.rules.table import case, elementwise
+from srcgrad.runtime.rules.table import case, elementwise, for_every_instance
 
 X, P, U = generic(3), positive(3), generic(3, low=0.15, high=0.85)
 ROOT_2PI = math.sqrt(2 * math.pi)
@@ -125,6 +125,24 @@ def norm_var(y, loc=0, scale=1):
     return None, 2 * scale
 
 
+for _method in (
+    "logpdf",
+    "pdf",
+    "cdf",
+    "sf",
+    "logcdf",
+    "logsf",
+    "ppf",
+    "isf",
+    "entropy",
+    "mean",
+    "median",
+    "std",
+    "var",
+):
+    for_every_instance(getattr(stats.norm, _method))  # a frozen distribution has an instance of its own
+
+
 # --- other continuous distributions -------------------------------------------------------------------------
 
 METHODS = {
@@ -222,6 +240,7 @@ def family(distribution, shapes, score, slopes=(), cdf_slopes=(), at=(), methods
         exec(compile(text, file, "exec"), scope)
         inputs = [(q, *arguments[1:]) if inverse else arguments for arguments in at]
         elementwise(getattr(distribution, method), at=inputs)(scope[name])
+        for_every_instance(getattr(distribution, method))  # a frozen distribution has an instance of its own
 
 
 LOCATED = [(X,), (X, 0.1, 1.3), (X, U, P)]

@@ -56,6 +56,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -138,7 +139,22 @@ def find(function: Any) -> Rule | None:
         return None
     if rule is None and _load_lazy():
         rule = _TABLE.get(function)
+    if rule is None and isinstance(function, types.MethodType):
+        rule = _TABLE.get((type(function.__self__), function.__name__))
     return rule
+
+
+def for_every_instance(method: Any) -> None:
+    """Let the rule of a bound method serve that method of every instance of its class.
+
+    >>> import fractions
+    >>> half = fractions.Fraction(1, 2)
+    >>> nondifferentiable(half.as_integer_ratio)
+    >>> for_every_instance(half.as_integer_ratio)
+    >>> find(fractions.Fraction(2, 3).as_integer_ratio).name
+    'as_integer_ratio'
+    """
+    _TABLE[type(method.__self__), method.__name__] = _TABLE[method]
 
 
 def rules() -> list[Rule]:
