@@ -183,7 +183,7 @@ def _filled(name: str) -> Any:
     ) -> Tensor:
         shape = shape_argument(size or (_.get("size"),))
         if any(s < 0 for s in shape):
-            raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+            raise RuntimeError(f"{name}: Dimension size must be non-negative, got {list(shape)}")
         d = as_dtype(dtype).numpy if dtype is not None else default_dtype().numpy
         return made(getattr(_backend(device), name)(shape, dtype=d), requires_grad)
 
@@ -257,6 +257,8 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: b
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
     d = as_dtype(dtype).numpy if dtype is not None else default_dtype().numpy
     return made(_backend(device).linspace(float(start), float(end), steps).astype(d), requires_grad)
 

@@ -21,7 +21,7 @@ from srcgrad.runtime.autograd.nodes import (
     reversed_node,
     rule_node,
 )
-from srcgrad.runtime.autograd.record import announce, call, elementwise, tracked
+from srcgrad.runtime.autograd.record import announce, call, elementwise, raw_of, tracked
 from srcgrad.runtime.rules import neural
 from srcgrad.runtime.tensor import (
     FUNCTIONS,
@@ -422,9 +422,11 @@ def masked(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
     if isinstance(filler, Tensor):
         filler = convert(filler, input._array.dtype)
-    result: Tensor = call(
-        MASKED_FILL, (mask.logical_not() if isinstance(mask, Tensor) else ~mask, input, filler)
-    )
+    keep = mask.logical_not() if isinstance(mask, Tensor) else ~mask
+    try:
+        result: Tensor = call(MASKED_FILL, (keep, input, filler))
+    except ValueError:
+        raise shape_mismatch((input._array.shape, np.shape(raw_of(mask)))) from None
     return result
 
 

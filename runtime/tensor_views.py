@@ -507,6 +507,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 @public("chunk")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal size."""
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = input._array.shape[dimension(dim, input._array.ndim)]
     return split(input, max(1, -(-n // chunks)), dim)
 
@@ -528,7 +530,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """All entries along a dimension."""
     a = own_memory(input)
     if a.ndim == 0:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = dimension(dim, a.ndim)
     parts = [a[(slice(None),) * d + (i, ...)] for i in range(a.shape[d])]
     return _several(input, parts, UNBIND, (), {"axis": d}, [(select, (d, i)) for i in range(a.shape[d])])

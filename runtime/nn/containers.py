@@ -227,10 +227,11 @@ class ParameterList(Module):
         return (self[i] for i in range(self._size))
 
     def extra_repr(self) -> str:
-        return "\n".join(
-            f"({i}): Parameter containing: [{p.type()} of size {'x'.join(map(str, p.shape))}]"
-            for i, p in enumerate(self)
-        )
+        lines = []
+        for i, p in enumerate(self):
+            size = "x".join(map(str, p.shape))
+            lines.append(f"  ({i}): Parameter containing: [{p.dtype} of size {size}]")
+        return "\n".join(lines)
 
 
 class ParameterDict(Module):
