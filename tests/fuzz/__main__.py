@@ -72,7 +72,7 @@ def hunt(judge: Judge, options: argparse.Namespace) -> int:
             if done % 200 == 0:
                 gc.collect()
                 print(f"{tally(counts)} in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
-            if done % 1000 == 0:
+            if done % 200 == 0:
                 keep()
     except KeyboardInterrupt:
         pass

@@ -33,13 +33,15 @@ class Model(Base):
     def __init__(self, w, b=0.3):
         self.w = w
         self.b = b
-        self.calls = 0
 
     def step(self, h, v):
-        self.calls += 1
         if h > 0.913:
             return np.tanh(self.w * h) * self.decay
         return np.tanh(self.w * h + v) * self.decay + self.b
+
+    def count(self):
+        self.calls = 1 + getattr(self, 'calls', 0)
+        return self.calls
 
     def __call__(self, t):
         return self.step(t, self.b) - self.describe(0.3 * t)
@@ -123,6 +125,9 @@ def model(body: Body) -> bool:
         case 2:
             body.emit(f"{m}.w = {body.small(1)}")
             body.emit(f"{s} = {m}.step({s}, v={body.small(1)})")
+        case 3 if body.choose.chance(30):
+            body.emit(f"{m}.count()")
+            body.emit(f"{s} += 0.1 * {m}.count()")
         case 3:
             body.emit(f"{s} = {m}.half({s}) + Model.half({body.small(1)}) + {m}.decay * {m}.w")
         case 4:

@@ -85,7 +85,8 @@ class Judge:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                exec(compile(text, str(path), "exec"), module.__dict__)
+                with alarm(1):
+                    load(text, path, module)
                 self.judge(module, checks)
         except Reject as reason:
             return Verdict("rejected", str(reason))
@@ -205,6 +206,13 @@ class Judge:
         got = float(run(srcgrad.grad(df, argnums=which)).value)
         if not close(got, want):
             raise Wrong("second derivative", f"{got!r}, finite differences of the gradient {want!r}")
+
+
+def load(text: str, path: Path, module: types.ModuleType) -> None:
+    try:
+        exec(compile(text, str(path), "exec"), module.__dict__)
+    except Exception as error:
+        raise Reject(f"the module raises {type(error).__name__}") from error
 
 
 @dataclass

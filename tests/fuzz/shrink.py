@@ -143,7 +143,8 @@ def argument_edits(tree: ast.Module) -> Iterator[Edit]:
 
 def expression_edits(tree: ast.Module) -> Iterator[Edit]:
     """Expressions replaced by a part of themselves or by a constant."""
-    for node in ast.walk(tree):
+    code = ast.Module([s for s in tree.body if not ast.unparse(s).startswith("ARGS")], [])
+    for node in ast.walk(code):
         for field, value in ast.iter_fields(node):
             if isinstance(value, ast.expr) and field not in ("target", "func", "ctx", "slice"):
                 for smaller in parts(value):
