@@ -27,21 +27,29 @@ build_constructor: Callable[[type, types.FunctionType], types.FunctionType] | No
 """Set by the compiler: a class and its `__init__` -> a function that makes an instance and returns it."""
 
 
-
 class Plan:
     """How one call is differentiated: its halves, the arguments they take, and where the cotangents belong."""
 
     def __init__(
-        self, forward: Any, reverse: Any, first: tuple[Any, ...], parameters: tuple[str, ...], kind: str, target: Any = None
+        self,
+        forward: Any,
+        reverse: Any,
+        first: tuple[Any, ...],
+        parameters: tuple[str, ...],
+        kind: str,
+        target: Any = None,
     ) -> None:
         self.forward, self.back, self.first = forward, reverse, first
         self.parameters, self.kind, self.target = parameters, kind, target
 
 
-def forward(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[Any, Any]:
-    """The value of `function(*args, **kwargs)`, and what `reverse` needs."""
+def forward(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, exposed: bool = False
+) -> tuple[Any, Any]:
+    """The value of `function(*args, **kwargs)`, and what `reverse` needs; `exposed` says that the memory of the arguments or
+    the result is written later, so that copies are kept."""
     keywords = {} if kwargs is None else kwargs
-    plan = plan_of(function, args, keywords)
+    plan = plan_of(function, args, keywords, _exposed if exposed else None)
     if plan.back is None:
         return plan.forward(*args, **keywords), (plan, None, len(args))
     inputs = inputs_of(function, plan)
@@ -88,7 +96,9 @@ def carries(value: Any) -> bool:
         return value.__closure__ is not None and not value.__code__.co_filename.startswith("<srcgrad")
     if hasattr(value, "__srcgrad_call__"):
         return True
-    return not (isinstance(value, (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc)) or table.find(value))
+    return not (
+        isinstance(value, (types.ModuleType, type, types.BuiltinFunctionType, np.ufunc)) or table.find(value)
+    )
 
 
 def data_of(function: types.FunctionType) -> tuple[str, ...]:
@@ -101,7 +111,12 @@ def fixed_of(function: types.FunctionType, first: tuple[str, ...]) -> tuple[Any,
     """What else a function's meaning depends on, beside its code and its arguments."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     still = [c.cell_contents for n, c in cells if n not in first]
-    return (function.__globals__, *still, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    return (
+        function.__globals__,
+        *still,
+        *(function.__defaults__ or ()),
+        *(function.__kwdefaults__ or {}).values(),
+    )
 
 
 def reverse(saved: Any, g: Any) -> list[Any]:
@@ -195,7 +210,9 @@ def owned(g: Any, bar: Any, x: Any, name: str) -> Any:
     return 0.0 if trees.is_zero(g) else g[name]
 
 
-def plan_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: Callable[..., Any] | None = None) -> Any:
+def plan_of(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: Callable[..., Any] | None = None
+) -> Any:
     """Looks at a callee as it is met. `make` compiles a Python function for the arguments."""
     make = make or _compiled
     if compiler is None:
@@ -226,7 +243,14 @@ def plan_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], make: 
                 _wrapper(method, 1 + len(args), tuple(kwargs)), ("self",), "method", args, kwargs, (bound_to,)
             )
     if isinstance(bound_to, dict) and function.__name__ in _OF_DICTS:
-        return make(_once(f"dict.{function.__name__}", _OF_DICTS[function.__name__]), ("self",), "method", args, kwargs, (bound_to,))
+        return make(
+            _once(f"dict.{function.__name__}", _OF_DICTS[function.__name__]),
+            ("self",),
+            "method",
+            args,
+            kwargs,
+            (bound_to,),
+        )
     if isinstance(bound_to, (list, dict)) and function.__name__ in _CHANGES:
         raise UnsupportedSyntax(
             f"`{function.__name__}` changes a {type(bound_to).__name__} of which the compiler does not know that it is one: "
@@ -272,14 +296,21 @@ def _compiled(
     kwargs: Any,
     objects: tuple[Any, ...],
     positions: tuple[int, ...] | None = None,
+    exposed: bool = False,
 ) -> Plan:
     assert compiler is not None
     captured = objects
     if kind == "function" and first:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         captured = tuple(cells[n].cell_contents for n in first)
-    forward_half, reverse_half, parameters = compiler(function, first, captured, args, kwargs, kind, positions)
+    forward_half, reverse_half, parameters = compiler(
+        function, first, captured, args, kwargs, kind, positions, exposed
+    )
     return Plan(forward_half, reverse_half, first, parameters, kind, function)
+
+
+def _exposed(function: Any, first: Any, kind: str, args: Any, kwargs: Any, objects: Any) -> Plan:
+    return _compiled(function, first, kind, args, kwargs, objects, None, True)
 
 
 # Forward mode -----------------------------------------------------------------------------------------------------------------
@@ -293,7 +324,12 @@ class TangentPlan:
     arguments; `places` tell for each tangent that it takes (its name, where it is found, under which key)."""
 
     def __init__(
-        self, jvp: Any, first: tuple[str, ...], kind: str, places: tuple[tuple[str, str, Any], ...], target: Any = None
+        self,
+        jvp: Any,
+        first: tuple[str, ...],
+        kind: str,
+        places: tuple[tuple[str, str, Any], ...],
+        target: Any = None,
     ) -> None:
         self.jvp, self.first, self.kind, self.places, self.target = jvp, first, kind, places, target
 
@@ -332,11 +368,15 @@ def jvp(
         elif where == "keyword":
             dots[name] = keyword_dots[key]
         else:
-            dots[name] = {k: keyword_dots[k] if k in keyword_dots else tangents.zeros_like(keywords[k]) for k in key}
+            dots[name] = {
+                k: keyword_dots[k] if k in keyword_dots else tangents.zeros_like(keywords[k]) for k in key
+            }
     return plan.jvp(*inputs, *args, **keywords, **dots)
 
 
-def tangent_plan_of(function: Any, args: Any, kwargs: Any, function_dot: Any, arg_dots: Any, kwarg_dots: Any) -> TangentPlan:
+def tangent_plan_of(
+    function: Any, args: Any, kwargs: Any, function_dot: Any, arg_dots: Any, kwarg_dots: Any
+) -> TangentPlan:
     given = function_dot is not None or any(d is not None for d in arg_dots) or bool(kwarg_dots)
     if not given:
         return TangentPlan(None, (), "plain", ())
@@ -344,7 +384,9 @@ def tangent_plan_of(function: Any, args: Any, kwargs: Any, function_dot: Any, ar
     inner = function.__func__ if isinstance(function, types.MethodType) else function
     if custom(inner):
         if inner is not function:
-            plan = inner.tangent_plan((function.__self__, *args), kwargs, (None, (function_dot, *arg_dots), kwarg_dots))
+            plan = inner.tangent_plan(
+                (function.__self__, *args), kwargs, (None, (function_dot, *arg_dots), kwarg_dots)
+            )
             return TangentPlan(plan.jvp, (), "method", plan.places)
         return function.tangent_plan(args, kwargs, (function_dot, arg_dots, kwarg_dots))  # type: ignore[no-any-return]
 
@@ -393,7 +435,12 @@ def _wrapper(function: Any, count: int, keywords: tuple[str, ...]) -> types.Func
     parameters = ", ".join([*names, *(["*", *keywords] if keywords else [])])
     given = ", ".join([*names, *(f"{k}={k}" for k in keywords)])
     text = f"def apply({parameters}):\n    return function({given})\n"
-    return made_from(text, "apply", {"function": function}, f"call of {named} {count} {' '.join(keywords)} {id(function):x}")
+    return made_from(
+        text,
+        "apply",
+        {"function": function},
+        f"call of {named} {count} {' '.join(keywords)} {id(function):x}",
+    )
 
 
 _PARTIAL = "def apply(function, *args, **kwargs):\n    return function.func(*function.args, *args, **{**function.keywords, **kwargs})\n"
@@ -404,7 +451,19 @@ def _partial(function: Any) -> types.FunctionType:
 
 
 _CHANGES = (
-    *("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "update", "popitem", "setdefault"),
+    *(
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "remove",
+        "clear",
+        "reverse",
+        "sort",
+        "update",
+        "popitem",
+        "setdefault",
+    ),
     *("__setitem__", "__delitem__", "__iadd__"),
 )
 _OF_DICTS = {
@@ -446,7 +505,8 @@ def _constructor(cls: type) -> types.FunctionType:
         cls, "__dataclass_fields__"
     )
     shown = ", ".join(
-        f"{'*' if p.kind is p.VAR_POSITIONAL else '**' if p.kind is p.VAR_KEYWORD else ''}{p.name}" for p in parameters
+        f"{'*' if p.kind is p.VAR_POSITIONAL else '**' if p.kind is p.VAR_KEYWORD else ''}{p.name}"
+        for p in parameters
     )
     namespace: dict[str, Any] = {"cls": cls, "new": trees.new_object}
     if isinstance(initialise, types.FunctionType) and not generated and build_constructor is not None:
@@ -457,6 +517,8 @@ def _constructor(cls: type) -> types.FunctionType:
         raise NoRule(f"the class `{cls.__qualname__}` has no Python `__init__` to differentiate.")
     text = "\n".join([f"def apply({shown}):", "    made = new(cls)", *lines, "    return made", ""])
     made = made_from(text, "apply", namespace, f"construct {cls.__qualname__} {id(cls):x}")
-    defaults = tuple(p.default for p in parameters if p.default is not p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
+    defaults = tuple(
+        p.default for p in parameters if p.default is not p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+    )
     made.__defaults__ = defaults or None
     return made

@@ -146,7 +146,10 @@ def basic(index: Any) -> bool:
     """Is an index made of integers, slices, None and ... only?"""
     parts = index if isinstance(index, tuple) else (index,)
     return all(
-        (isinstance(i, (int, np.integer)) and not isinstance(i, bool)) or isinstance(i, slice) or i is None or i is ...
+        (isinstance(i, (int, np.integer)) and not isinstance(i, bool))
+        or isinstance(i, slice)
+        or i is None
+        or i is ...
         for i in parts
     )
 
@@ -289,7 +292,9 @@ def _rebuilt_dict(x: Any, parts: dict[Any, Any]) -> Any:
 
 def check_scalar(y: Any, name: str) -> None:
     """Raise unless `y`, the result of the function called `name`, is a real scalar."""
-    if isinstance(y, (float, int)) or (np.isscalar(y) and np.isrealobj(y) and not isinstance(y, (str, bytes))):
+    if isinstance(y, (float, int)) or (
+        np.isscalar(y) and np.isrealobj(y) and not isinstance(y, (str, bytes))
+    ):
         return
     if hasattr(y, "shape") and y.shape == () and np.isrealobj(y):
         return
@@ -313,7 +318,9 @@ def check_argument(x: Any, name: str) -> None:
             f"`{name}.astype(float)`, or leave it out of argnums."
         )
     if isinstance(x, (str, bytes)) or (dtype is not None and dtype.kind not in "fcbiu"):
-        raise ArgumentError(f"the argument `{name}` is a {type(x).__name__}: it has no derivative. Leave it out of argnums.")
+        raise ArgumentError(
+            f"the argument `{name}` is a {type(x).__name__}: it has no derivative. Leave it out of argnums."
+        )
 
 
 def new_object(cls: type) -> Any:
@@ -359,7 +366,9 @@ def new_partial(func: Callable[..., Any], args: tuple[Any, ...], keywords: dict[
 def ordered(xs: Any, key: Any = None, reverse: bool = False) -> list[int]:
     """The positions of the elements of `xs` in sorted order."""
     values = list(xs)
-    return sorted(range(len(values)), key=lambda i: values[i] if key is None else key(values[i]), reverse=reverse)
+    return sorted(
+        range(len(values)), key=lambda i: values[i] if key is None else key(values[i]), reverse=reverse
+    )
 
 
 def unsorted(g: Any, xs: Any, key: Any = None, reverse: bool = False) -> Any:
@@ -395,7 +404,10 @@ def unselected(g: Any, of: dict[Any, Any], x: dict[Any, Any], *later: Any) -> An
     """The cotangent of `of` for `select(of, x, *later)`."""
     if is_zero(g):
         return zeros_like(of)
-    return {k: g.get(k, 0.0) if k in x and not any(k in c for c in later) else zeros_like(v) for k, v in of.items()}
+    return {
+        k: g.get(k, 0.0) if k in x and not any(k in c for c in later) else zeros_like(v)
+        for k, v in of.items()
+    }
 
 
 def taken(g: Any, index: Any) -> Any:
@@ -441,7 +453,9 @@ def refuse_shared(x: Any, other: Any, name: str, other_name: str, place: str) ->
 def refuse_mutable(x: Any, name: str, place: str) -> None:
     """Raise if `x`, given to a function that updates its parameter in place, is an array or a list."""
     if isinstance(x, (np.ndarray, list, dict)):
-        raise AliasError(f"{place}: this call writes into its argument `{name}`\nLet the function return a new value instead.")
+        raise AliasError(
+            f"{place}: this call writes into its argument `{name}`\nLet the function return a new value instead."
+        )
 
 
 def structure(x: Any) -> Any:

@@ -46,13 +46,17 @@ def kind_of(value: Any) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def _methods(cls: type) -> frozenset[str]:
-    return frozenset(n for c in cls.__mro__ for n, v in vars(c).items() if callable(v) or isinstance(v, property))
+    return frozenset(
+        n for c in cls.__mro__ for n, v in vars(c).items() if callable(v) or isinstance(v, property)
+    )
 
 
 class Compiled:
     """One emitted derivative: the function, its source, and what must still hold for it to be valid."""
 
-    def __init__(self, function: Any, source: str, dependencies: list[tuple[dict[str, Any], str, Any]]) -> None:
+    def __init__(
+        self, function: Any, source: str, dependencies: list[tuple[dict[str, Any], str, Any]]
+    ) -> None:
         self.function, self.source, self.dependencies = function, source, dependencies
 
     def stale(self) -> bool:
@@ -188,7 +192,11 @@ class Gradient(Lazy):
                 raise ArgumentError(
                     f"argnums: {self._title} takes {count} positional argument{'s' * (count != 1)}, so there is no argument {a}"
                 )
-            names.append(positional[position] if position < len(positional) else f"{variadic}:{position - len(positional)}")
+            names.append(
+                positional[position]
+                if position < len(positional)
+                else f"{variadic}:{position - len(positional)}"
+            )
         return tuple(names)
 
     @property

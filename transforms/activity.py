@@ -81,7 +81,11 @@ class Flow:
 
 
 def active(
-    body: list[Any], facts: dict[str, Any], inputs: set[str], outputs: set[str], effects: Callable[[Any, Any], Any]
+    body: list[Any],
+    facts: dict[str, Any],
+    inputs: set[str],
+    outputs: set[str],
+    effects: Callable[[Any, Any], Any],
 ) -> set[str]:
     """The active names: varied with `inputs` and useful for `outputs`. `effects` as in `aliases`."""
     edges = Flow(body, facts, effects).edges

@@ -33,15 +33,17 @@ class Aliases:
     with an argument), by the names of the arguments."""
 
     def __init__(
-        self, source: Source,
+        self,
+        source: Source,
         tree: Any,
         facts: dict[str, Any],
         active: set[str],
         varied: set[str],
         effects: Callable[[Any, Any], Any],
+        scope: Any,
     ) -> None:
         self.source, self.tree, self.facts, self.effects = source, tree, facts, effects
-        self.active, self.varied = active, varied
+        self.active, self.varied, self.scope = active, varied, scope
         self.position: dict[int, int] = {}
         self.loops: dict[int, tuple[int, ...]] = {}
         self.writes: list[tuple[str, int]] = []
@@ -50,6 +52,8 @@ class Aliases:
         self.parameters = {p.id for p in dataflow.parameters(tree)}
         self.written_parameters: set[str] = set()
         self.guards: list[tuple[int, str, str]] = []
+        self.exposed: set[str] = set()
+        """Classes of memory that the caller writes after the call."""
         self.shared_result = False
         dataflow.liveness(tree.body, set(), self.live)
         self.number(tree.body, ())
@@ -67,7 +71,10 @@ class Aliases:
                 self.number(b, inner)
 
     def kind(self, n: str) -> str:
-        return str(self.facts.get(n, UNKNOWN).kind)
+        if n not in self.facts:
+            found = self.scope.name(n)
+            return str(facts_module.of_global(found).kind) if found is not facts_module.MISSING else "unknown"
+        return str(self.facts[n].kind)
 
     # Who writes --------------------------------------------------------------------------------------------------------
 
@@ -84,11 +91,17 @@ class Aliases:
                 return [owner.id]
             return []
         if isinstance(s, gast.Delete):
-            return [t.value.id for t in s.targets if isinstance(t, gast.Subscript) and isinstance(t.value, gast.Name)]
+            return [
+                t.value.id
+                for t in s.targets
+                if isinstance(t, gast.Subscript) and isinstance(t.value, gast.Name)
+            ]
         value = getattr(s, "value", None)
         if isinstance(s, (gast.Assign, gast.Expr)) and isinstance(value, gast.Call):
             op = resolve.operation(value)
-            if op.kind in ("append", "pop", "insert", "reverse", "clear") and isinstance(value.func.value, gast.Name):
+            if op.kind in ("append", "pop", "insert", "reverse", "clear") and isinstance(
+                value.func.value, gast.Name
+            ):
                 return [value.func.value.id]
             if op.kind in ("call", "dispatch"):
                 return sorted(self.effects(op, value)[0])
@@ -143,10 +156,6 @@ class Aliases:
     def statement(self, s: Any, r: Relation) -> None:
         for n in self.written(s):
             self.check(n, s, r)
-            value = getattr(s, "value", None)
-            if isinstance(value, gast.Call) and resolve.operation(value).kind == "call" and n in self.active:
-                what = f"this call writes into its argument `{n}`"
-                raise fail(AliasError, self.source, s, what, "Let the function return a new value instead.")
         if isinstance(s, gast.Assign):
             (to,) = s.targets
             if isinstance(to, gast.Name):
@@ -234,7 +243,10 @@ class Aliases:
                 link(v + "*", shared[n] | held[n])
             elif op.kind in ("item", "attribute", "pop"):
                 if self.kind(n) in ("array", "numeric"):
-                    if not (isinstance(value, gast.Subscript) and facts_module.getitem(self.facts[n], value.slice).kind == "scalar"):
+                    if not (
+                        isinstance(value, gast.Subscript)
+                        and facts_module.getitem(self.facts[n], value.slice).kind == "scalar"
+                    ):
                         link(v, shared[n])
                 else:
                     link(v, held[n])
@@ -272,15 +284,21 @@ class Aliases:
                 what = f"`{n}` is written in place here while `{other}` may share its memory"
                 raise fail(AliasError, self.source, s, what, f"Make `{n}` a copy first: `{n} = {n}.copy()`.")
         if n in self.parameters or any(t.rstrip("*") in self.parameters for t in r.get(n, ())):
-            self.written_parameters |= {n} & self.parameters | {t.rstrip("*") for t in r.get(n, ())} & self.parameters
+            self.written_parameters |= {n} & self.parameters | {
+                t.rstrip("*") for t in r.get(n, ())
+            } & self.parameters
 
     # For the reverse pass ------------------------------------------------------------------------------------------------
 
     def overwritten(self, n: str, s: Any) -> bool:
         """May the memory of `n`, as `s` reads it, be written before the reverse sweep?"""
-        if self.kind(n) in VALUES or not self.writes or id(s) not in self.position:
+        if self.kind(n) in VALUES:
             return False
         same = self.find(n)
+        if same in self.exposed:
+            return True
+        if not self.writes or id(s) not in self.position:
+            return False
         for written, where in self.writes:
             if self.find(written) != same and written.rstrip("*") != n:
                 continue

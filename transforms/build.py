@@ -48,7 +48,9 @@ def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: in
                 floating.add(n)
     for w in wanted:
         base, _, position = w.partition(":")
-        value = bound.arguments.get(base, signature.parameters[base].default if base in signature.parameters else None)
+        value = bound.arguments.get(
+            base, signature.parameters[base].default if base in signature.parameters else None
+        )
         trees.check_argument(value[int(position)] if position else value, w)
     made, source, dependencies = _emit(df, function, given, wanted, floating)
     return Compiled(made, source, dependencies)
@@ -93,6 +95,7 @@ def compile_call(
     kwargs: Any,
     kind: str,
     positions: tuple[int, ...] | None = None,
+    exposed: bool = False,
 ) -> tuple[Any, Any, tuple[str, ...]]:
     """For the runtime dispatcher: the halves of a callee for these arguments, and its parameters in order; with `positions`,
     for a derivative with respect to the arguments that stand there only."""
@@ -128,11 +131,13 @@ def compile_call(
 
     fixed = dispatch.fixed_of(function, captured)
     facts = tuple(sorted((k, _hashable(v)) for k, v in given.items()))
-    key = (function.__code__, facts, wanted, tuple(id(v) for v in fixed))
+    key = (function.__code__, facts, wanted, tuple(id(v) for v in fixed), exposed)
     known = _CALLS.get(key)
     if known is None:
         compiler = Compiler()
-        written, _ = compiler.effects(callee)
+        from srcgrad.transforms.compile import _classes
+
+        written, _ = compiler.effects(callee, _classes(given))
         touched = [
             n
             for n in given
@@ -146,7 +151,9 @@ def compile_call(
                 f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: `{function.__qualname__}` writes into its "
                 f"argument `{touched[0]}`, which a differentiated caller can't follow here. Let it return a new value instead."
             )
-        pair = compiler.pair(callee, given, wanted)
+        pair = compiler.pair(
+            callee, given, wanted, exposed=frozenset({*given, "return"}) if exposed else frozenset()
+        )
         known = _CALLS[key] = (pair.forward.cell_contents, pair.reverse.cell_contents, compiler, fixed)
     reverse = known[1]
     if len(wanted) == 1:
@@ -170,6 +177,7 @@ def _weak(fact: Fact) -> Fact:
 
 _CALLS: dict[Any, Any] = {}
 
+
 def constructor(cls: type, initialise: types.FunctionType) -> types.FunctionType:
     """`__init__` as a function that makes the instance, fills it, and returns it."""
     tree = read(initialise).tree
@@ -179,7 +187,9 @@ def constructor(cls: type, initialise: types.FunctionType) -> types.FunctionType
     make, made_of = names.fresh("new_object"), names.fresh(cls.__name__)
     body = [_returning(s, first) for s in tree.body]
     head = assign(first, call(make, name(made_of)))
-    definition = gast.FunctionDef("construct", args, [head, *body, gast.Return(name(first))], [], None, None, [])
+    definition = gast.FunctionDef(
+        "construct", args, [head, *body, gast.Return(name(first))], [], None, None, []
+    )
     cells = {make: types.CellType(trees.new_object), made_of: types.CellType(cls)}
     defaults = (initialise.__defaults__, initialise.__kwdefaults__)
     return load(unparse(definition), "construct", initialise, cells, defaults)
@@ -199,4 +209,13 @@ def _returning(s: Any, first: str) -> Any:
 dispatch.compiler = compile_call
 dispatch.build_constructor = constructor
 
-__all__ = ["ArgumentError", "tangent", "UNKNOWN", "dataflow", "facts_module", "gast", "generic_gradient", "gradient"]
+__all__ = [
+    "ArgumentError",
+    "tangent",
+    "UNKNOWN",
+    "dataflow",
+    "facts_module",
+    "gast",
+    "generic_gradient",
+    "gradient",
+]

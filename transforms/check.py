@@ -17,8 +17,14 @@ from srcgrad.transforms.tree.scope import Scope
 
 REFUSED: dict[type, tuple[str, str]] = {
     gast.Yield: ("`yield`", "A generator has no single result. Collect the values in a list and return it."),
-    gast.YieldFrom: ("`yield from`", "A generator has no single result. Collect the values in a list and return it."),
-    gast.Await: ("`await`", "A coroutine has no result until it is run. Differentiate a plain function, and await outside."),
+    gast.YieldFrom: (
+        "`yield from`",
+        "A generator has no single result. Collect the values in a list and return it.",
+    ),
+    gast.Await: (
+        "`await`",
+        "A coroutine has no result until it is run. Differentiate a plain function, and await outside.",
+    ),
     gast.AsyncFor: ("`async for`", "Differentiate a plain function, and await outside of it."),
     gast.AsyncWith: ("`async with`", "Differentiate a plain function, and await outside of it."),
 }
@@ -42,7 +48,11 @@ def check(source: Source, tree: gast.FunctionDef, scope: Scope) -> None:
             raise fail(UnsupportedSyntax, source, node, f"cannot differentiate {found[0]}", found[1])
         if isinstance(node, gast.AsyncFunctionDef):
             raise fail(
-                UnsupportedSyntax, source, node, "cannot differentiate a nested `async` function", "Use a plain function."
+                UnsupportedSyntax,
+                source,
+                node,
+                "cannot differentiate a nested `async` function",
+                "Use a plain function.",
             )
         if isinstance(node, gast.Call) and isinstance(node.func, gast.Name):
             called = scope.name(node.func.id)

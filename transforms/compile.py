@@ -26,7 +26,7 @@ import gast
 import numpy as np
 
 from srcgrad.runtime import dispatch, trees
-from srcgrad.runtime.errors import ArgumentError, NoRule, UnsupportedSyntax
+from srcgrad.runtime.errors import AliasError, ArgumentError, NoRule, UnsupportedSyntax
 import srcgrad.runtime.rules.emitted
 import srcgrad.runtime.rules.kinds
 from srcgrad.runtime.rules import table
@@ -64,7 +64,25 @@ from srcgrad.transforms.tree.taint import Taint
 from srcgrad.transforms.write import unparse
 
 DISCRETE = {
-    *(len, isinstance, issubclass, range, print, str, repr, type, hasattr, id, int, round, bool, any, all, callable, hash),
+    *(
+        len,
+        isinstance,
+        issubclass,
+        range,
+        print,
+        str,
+        repr,
+        type,
+        hasattr,
+        id,
+        int,
+        round,
+        bool,
+        any,
+        all,
+        callable,
+        hash,
+    ),
     *(format, ord, chr, input, open, slice, set, frozenset, bytes, divmod, iter),
 }
 DISCRETE -= {set, frozenset, divmod, iter}
@@ -82,9 +100,15 @@ def discrete(function: Any) -> bool:
     if rule is not None:
         return not rule.differentiable and rule.alias == "fresh"
     module = (getattr(function, "__module__", None) or "").split(".")[0]
-    return module in ("logging", "warnings", "time", "random", "datetime", "pprint", "traceback") or isinstance(
-        getattr(function, "__self__", None), _loggers()
-    )
+    return module in (
+        "logging",
+        "warnings",
+        "time",
+        "random",
+        "datetime",
+        "pprint",
+        "traceback",
+    ) or isinstance(getattr(function, "__self__", None), _loggers())
 
 
 def _loggers() -> tuple[type, ...]:
@@ -111,13 +135,27 @@ class Callee:
         if self.definition is not None:
             return str(self.definition.name)
         called = self.function.__name__
-        return "lambda_" if called == "<lambda>" else called if called.isidentifier() else re.sub(r"\W+", "_", called)
+        return (
+            "lambda_"
+            if called == "<lambda>"
+            else called
+            if called.isidentifier()
+            else re.sub(r"\W+", "_", called)
+        )
 
 
 class Unit:
     """The analysis of one function for given facts about its parameters and a set of differentiated parameters."""
 
-    def __init__(self, compiler: Compiler, callee: Callee, given: dict[str, Fact], wanted: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        compiler: Compiler,
+        callee: Callee,
+        given: dict[str, Fact],
+        wanted: tuple[str, ...],
+        root: bool = True,
+        exposed: frozenset[str] = frozenset(),
+    ) -> None:
         self.compiler, self.callee, self.given, self.wanted = compiler, callee, given, wanted
         if callee.definition is None:
             self.source: Source = read(callee.function)
@@ -135,11 +173,17 @@ class Unit:
                 self.tree.args.posonlyargs = []
         tree = self.tree
         own = {p.id for p in dataflow.parameters(tree)} | dataflow.bound_names(tree.body)
-        declared = {n for s in statements(tree.body) if isinstance(s, (gast.Global, gast.Nonlocal)) for n in s.names}
+        declared = {
+            n for s in statements(tree.body) if isinstance(s, (gast.Global, gast.Nonlocal)) for n in s.names
+        }
         self.scope = Scope(callee.function, frozenset(own - declared))
         self.find_imports(tree)
         check(self.source, tree, self.scope)
-        used = identifiers(tree) | set(callee.function.__code__.co_names) | set(callee.function.__code__.co_freevars)
+        used = (
+            identifiers(tree)
+            | set(callee.function.__code__.co_names)
+            | set(callee.function.__code__.co_freevars)
+        )
         self.user_names = own | used
         self.names = Names(used)
         self.defaults = self.default_facts()
@@ -156,7 +200,7 @@ class Unit:
         self.interpret()
         self.externals = Externals(self.names, self.scope, self.user_names)
         outer = {n: callee.parent.captured_by(d) for n, d in self.outer.items()}
-        normalize(self.source, tree, self.names, self.taint, self.externals, outer)
+        normalize(self.source, tree, self.names, self.taint, self.externals, outer, given)
         self.closures: dict[str, Any] = {}
         for s in statements(tree.body):
             if isinstance(s, gast.FunctionDef) and not s.decorator_list:
@@ -166,9 +210,24 @@ class Unit:
         self.result = self.interpreter.result
         returned = tree.body[-1].value
         outputs = {n.id for n in gast.walk(returned) if isinstance(n, gast.Name)}
+        self.mutated = tuple(w for w in wanted if self.writes(w)) if not root else ()
+        outputs |= set(self.mutated)
         inputs = {w for w in wanted if given.get(w, UNKNOWN).kind not in ("none", "string")}
         self.active = active_names(tree.body, self.interpreter.all, inputs, outputs, self.effects)
-        self.aliases = Aliases(self.source, tree, self.interpreter.all, self.active, self.taint.names, self.effects)
+        self.aliases = Aliases(
+            self.source, tree, self.interpreter.all, self.active, self.taint.names, self.effects, self.scope
+        )
+        self.aliases.exposed = {self.aliases.find(n) for n in {*exposed, *self.mutated} - {"return"}}
+        if "return" in exposed:
+            self.aliases.exposed |= {self.aliases.find(n) for n in outputs}
+
+    def writes(self, parameter: str) -> bool:
+        """Does the function change what the caller passed for a parameter?"""
+        written, _ = self.compiler.effects(self.callee, _classes(self.given))
+        kind = self.given.get(parameter, UNKNOWN).kind
+        if kind in ("scalar", "string", "none"):
+            return False
+        return parameter in written or ("?" + parameter in written and kind in ("array", "list", "dict"))
 
     def tainted(self) -> set[str]:
         wanted = set(self.wanted)
@@ -187,7 +246,9 @@ class Unit:
             elif isinstance(s, gast.ImportFrom) and not s.level:
                 module = _module(s.module or "")
                 for a in s.names:
-                    self.scope.imports[a.asname or a.name] = getattr(module, a.name, MISSING) if module else MISSING
+                    self.scope.imports[a.asname or a.name] = (
+                        getattr(module, a.name, MISSING) if module else MISSING
+                    )
 
     def default_facts(self) -> dict[str, Fact]:
         facts: dict[str, Fact] = {}
@@ -219,9 +280,17 @@ class Unit:
         env = {}
         for p in dataflow.parameters(self.tree):
             fact = self.given.get(p.id, self.defaults.get(p.id, UNKNOWN))
-            if self.tree.args.vararg is not None and p.id == self.tree.args.vararg.id and p.id not in self.given:
+            if (
+                self.tree.args.vararg is not None
+                and p.id == self.tree.args.vararg.id
+                and p.id not in self.given
+            ):
                 fact = Fact("tuple", items=())
-            if self.tree.args.kwarg is not None and p.id == self.tree.args.kwarg.id and p.id not in self.given:
+            if (
+                self.tree.args.kwarg is not None
+                and p.id == self.tree.args.kwarg.id
+                and p.id not in self.given
+            ):
                 fact = Fact("dict", items=())
             env[p.id] = fact
         for n, d in self.outer.items():
@@ -240,7 +309,9 @@ class Unit:
             return Callee(function)
         return None
 
-    def call_user(self, function: Any, args: list[Fact], keywords: dict[Any, Fact], node: Any, starred: bool) -> Fact:
+    def call_user(
+        self, function: Any, args: list[Fact], keywords: dict[Any, Fact], node: Any, starred: bool
+    ) -> Fact:
         """The fact of the result of calling a Python function."""
         callee = self.callee_of(function, node)
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
@@ -264,9 +335,9 @@ class Unit:
         callee = self.callee_of(op.function, value)
         if callee is None:
             return set(), True
-        written, shares = self.compiler.effects(callee)
-        names = set()
         bound = bind(self.parameters_of(callee), value, callee)
+        written, shares = self.compiler.effects(callee, self.classes(bound))
+        names = set()
         for p, atoms in bound.items():
             for a in atoms:
                 if not isinstance(a, gast.Name):
@@ -276,19 +347,41 @@ class Unit:
                     names.add(a.id)
         return names, shares
 
+    def classes(self, bound: dict[str, list[Any]]) -> tuple[tuple[str, type], ...]:
+        """Which parameters of a callee receive objects of known classes."""
+        facts = {
+            p: self.interpreter.all.get(a[0].id, UNKNOWN)
+            for p, a in bound.items()
+            if a and isinstance(a[0], gast.Name)
+        }
+        return _classes(facts)
+
     def unclear(self, value: Any) -> list[str]:
         """Arguments of a call that the callee writes into if they are arrays, which is not known."""
         op = resolve.operation(value)
         callee = self.callee_of(op.function, value) if op.kind == "call" and op.function is not None else None
         if callee is None:
             return []
-        written, _ = self.compiler.effects(callee)
         bound = bind(self.parameters_of(callee), value, callee)
-        names = [a.id for p, atoms in bound.items() if "?" + p in written for a in atoms if isinstance(a, gast.Name)]
-        return sorted({n for n in names if self.interpreter.all.get(n, UNKNOWN).kind in ("unknown", "numeric")} & self.active)
+        written, _ = self.compiler.effects(callee, self.classes(bound))
+        names = [
+            a.id
+            for p, atoms in bound.items()
+            if "?" + p in written
+            for a in atoms
+            if isinstance(a, gast.Name)
+        ]
+        return sorted(
+            {n for n in names if self.interpreter.all.get(n, UNKNOWN).kind in ("unknown", "numeric")}
+            & self.active
+        )
 
     def parameters_of(self, callee: Callee) -> Any:
         return callee.definition.args if callee.definition is not None else read(callee.function).tree.args
+
+
+def _classes(facts: dict[str, Fact]) -> tuple[tuple[str, type], ...]:
+    return tuple(sorted(((p, f.items) for p, f in facts.items() if f.kind == "instance"), key=lambda c: c[0]))
 
 
 def _module(dotted: str) -> Any:
@@ -334,7 +427,9 @@ def fact_of(value: Any, path: str) -> Fact:
     if type(value) is np.ndarray:
         if value.dtype.kind not in "fcbiu":
             return UNKNOWN
-        dims = tuple(1 if d == 1 else facts_module.Dim(f"{path}.{i}", 0, True) for i, d in enumerate(value.shape))
+        dims = tuple(
+            1 if d == 1 else facts_module.Dim(f"{path}.{i}", 0, True) for i, d in enumerate(value.shape)
+        )
         return Fact("array", dims, value.dtype == np.float64 or value.dtype.kind in "biu")
     if value is None:
         return facts_module.NONE
@@ -364,7 +459,8 @@ def weakened(fact: Fact, path: str) -> Fact:
     """A fact as a callee may know it: no values, and dimensions under the parameter's own names."""
     if fact.kind == "array" and fact.shape is not None:
         dims = tuple(
-            1 if d == 1 else facts_module.Dim(f"{path}.{i}", 0, facts_module.several(d)) for i, d in enumerate(fact.shape)
+            1 if d == 1 else facts_module.Dim(f"{path}.{i}", 0, facts_module.several(d))
+            for i, d in enumerate(fact.shape)
         )
         return Fact("array", dims, fact.real)
     if fact.kind == "scalar":
@@ -390,6 +486,7 @@ class Pair:
     parameters: tuple[str, ...]
     forward: types.CellType = field(default_factory=types.CellType)
     reverse: types.CellType = field(default_factory=types.CellType)
+    mutated: tuple[str, ...] = ()
     sources: list[str] = field(default_factory=list)
     uses: list[Pair] = field(default_factory=list)
 
@@ -415,7 +512,9 @@ class Compiler:
 
     # Summaries of callees --------------------------------------------------------------------------------------------------
 
-    def result_fact(self, callee: Callee, args: list[Fact], keywords: dict[Any, Fact], env: dict[str, Fact]) -> Fact:
+    def result_fact(
+        self, callee: Callee, args: list[Fact], keywords: dict[Any, Fact], env: dict[str, Fact]
+    ) -> Fact:
         try:
             tree = callee.definition if callee.definition is not None else read(callee.function).tree
         except Exception:
@@ -431,7 +530,9 @@ class Compiler:
             facts[p] = weakened(f, p)
         if a.vararg is not None:
             rest = args[len(positional) :]
-            facts[a.vararg.id] = Fact("tuple", items=tuple(weakened(f, f"{a.vararg.id}[{i}]") for i, f in enumerate(rest)))
+            facts[a.vararg.id] = Fact(
+                "tuple", items=tuple(weakened(f, f"{a.vararg.id}[{i}]") for i, f in enumerate(rest))
+            )
         extra = []
         for k, f in keywords.items():
             if k in positional or k in [p.id for p in a.kwonlyargs]:
@@ -464,13 +565,17 @@ class Compiler:
                     if starred or not isinstance(fn, (types.FunctionType, gast.FunctionDef)):
                         return UNKNOWN
                     if isinstance(fn, gast.FunctionDef):
-                        seen = {n: interpreter.env[n] for n in dataflow.free_names(fn) if n in interpreter.env}
+                        seen = {
+                            n: interpreter.env[n] for n in dataflow.free_names(fn) if n in interpreter.env
+                        }
                         return compiler.result_fact(Callee(callee.function, fn), ar, kw, seen)
                     return compiler.result_fact(Callee(fn), ar, kw, {})
 
                 interpreter = Interpreter(scope, call_user)
                 found = interpreter.function(clone(tree.body), facts)
-                found = facts_module.join(found, facts_module.NONE) if not _always_returns(tree.body) else found
+                found = (
+                    facts_module.join(found, facts_module.NONE) if not _always_returns(tree.body) else found
+                )
                 found = weakened(found, "result")
                 if found == self.results[key]:
                     break
@@ -481,9 +586,9 @@ class Compiler:
             self.running.discard(key)
         return self.results[key]
 
-    def effects(self, callee: Callee) -> tuple[set[str], bool]:
+    def effects(self, callee: Callee, classes: tuple[tuple[str, type], ...] = ()) -> tuple[set[str], bool]:
         """(parameters that a function may write into, may its result share memory with a parameter), from its text alone."""
-        key = callee.key
+        key = (callee.key, classes)
         if key not in self.effect_cache:
             self.effect_cache[key] = (set(), False)
             try:
@@ -492,7 +597,7 @@ class Compiler:
                 self.effect_cache[key] = (set(), True)
                 return self.effect_cache[key]
             for _ in range(4):
-                found = _effects(self, tree, callee)
+                found = _effects(self, tree, callee, dict(classes))
                 if found == self.effect_cache[key]:
                     break
                 self.effect_cache[key] = found
@@ -509,13 +614,31 @@ class Compiler:
         number = self.numbers[wanted] = self.numbers.get(wanted, 0) + 1
         return wanted if number == 1 else f"{wanted}_{number}"
 
-    def pair(self, callee: Callee, given: dict[str, Fact], wanted: tuple[str, ...], root: bool = False) -> Pair:
-        key = (callee.key, tuple(sorted((k, _hashable(v)) for k, v in given.items())), wanted, root)
+    def pair(
+        self,
+        callee: Callee,
+        given: dict[str, Fact],
+        wanted: tuple[str, ...],
+        root: bool = False,
+        exposed: frozenset[str] = frozenset(),
+    ) -> Pair:
+        key = (callee.key, tuple(sorted((k, _hashable(v)) for k, v in given.items())), wanted, root, exposed)
         if key in self.pairs:
             return self.pairs[key]
         made = self.pairs[key] = Pair(self.unique(callee.name.strip("_") or "function"), wanted)
+        if not root:
+            written, _ = self.effects(callee, _classes(given))
+            kinds = {w: given.get(w, UNKNOWN).kind for w in wanted}
+            made.mutated = tuple(
+                w
+                for w in wanted
+                if kinds[w] not in ("scalar", "string", "none")
+                and (w in written or ("?" + w in written and kinds[w] in ("array", "list", "dict")))
+            )
         try:
-            Emitter(self, Unit(self, callee, given, wanted), made).pair(root)
+            unit = Unit(self, callee, given, wanted, root, exposed)
+            made.mutated = unit.mutated
+            Emitter(self, unit, made).pair(root)
         except BaseException:
             del self.pairs[key]
             raise
@@ -536,7 +659,9 @@ def _always_returns(body: list[Any]) -> bool:
     return _ends(body)
 
 
-def _effects(compiler: Compiler, tree: Any, callee: Callee) -> tuple[set[str], bool]:
+def _effects(
+    compiler: Compiler, tree: Any, callee: Callee, classes: dict[str, type]
+) -> tuple[set[str], bool]:
     """A quick look at a function's text: through which parameters it writes, and whether it may return one."""
     reach: dict[str, set[str]] = {p.id: {p.id} for p in dataflow.parameters(tree)}
     for c in callee.captured:
@@ -573,10 +698,26 @@ def _effects(compiler: Compiler, tree: Any, callee: Callee) -> tuple[set[str], b
                 if not compiler.effects(Callee(found))[1]:
                     return set()
             elif isinstance(e.func, gast.Attribute):
-                if e.func.attr in ("copy", "sum", "mean", "dot", "std", "var", "max", "min", "item", "tolist", "astype"):
+                if e.func.attr in (
+                    "copy",
+                    "sum",
+                    "mean",
+                    "dot",
+                    "std",
+                    "var",
+                    "max",
+                    "min",
+                    "item",
+                    "tolist",
+                    "astype",
+                ):
                     return set()
                 parts.append(e.func.value)
-            elif found in (len, sum, abs, min, max, float, int, range, round) if found is not MISSING else False:
+            elif (
+                found in (len, sum, abs, min, max, float, int, range, round)
+                if found is not MISSING
+                else False
+            ):
                 return set()
             return set().union(*(roots(p) for p in parts)) if parts else set()
         return set()
@@ -608,13 +749,25 @@ def _effects(compiler: Compiler, tree: Any, callee: Callee) -> tuple[set[str], b
                 if isinstance(e, gast.Call):
                     if isinstance(e.func, gast.Attribute) and e.func.attr in MUTATING:
                         written.update(roots(e.func.value))
-                    found = scope.lookup(e.func)
+                    found, node = scope.lookup(e.func), e
+                    method = _method(e, classes, callee, tree)
+                    if method is not None:
+                        found, owner = method
+                        node = gast.Call(e.func, [owner, *e.args], e.keywords)
                     if isinstance(found, types.FunctionType) and table.find(found) is None:
-                        inner, _ = compiler.effects(Callee(found))
                         try:
-                            bound = bind(read(found).tree.args, e, Callee(found))
+                            args = read(found).tree.args
+                            bound = bind(args, node, Callee(found))
                         except Exception:
                             continue
+                        known = [
+                            (p, classes.get(a[0].id))
+                            for p, a in bound.items()
+                            if a and isinstance(a[0], gast.Name)
+                        ]
+                        inner, _ = compiler.effects(
+                            Callee(found), tuple((p, c) for p, c in known if c is not None)
+                        )
                         for p, atoms in bound.items():
                             for a in atoms:
                                 if p in inner:
@@ -635,6 +788,33 @@ def _effects(compiler: Compiler, tree: Any, callee: Callee) -> tuple[set[str], b
     return written, shares
 
 
+def _method(e: Any, classes: dict[str, type], callee: Callee, tree: Any) -> Any:
+    """(function, receiver) for a call of a method of an argument whose class is known, or through `super()`."""
+    func = e.func
+    if not isinstance(func, gast.Attribute):
+        if isinstance(func, gast.Name) and func.id in classes:
+            return facts_module.class_attribute(classes[func.id], "__call__"), func
+        return None
+    if isinstance(func.value, gast.Name) and func.value.id in classes:
+        return facts_module.class_attribute(classes[func.value.id], func.attr), func.value
+    first = next(iter(dataflow.parameters(tree)), None)
+    by_super = (
+        isinstance(func.value, gast.Call)
+        and getattr(func.value.func, "id", "") == "super"
+        and not func.value.args
+    )
+    if by_super and first is not None and first.id in classes:
+        cells = dict(
+            zip(callee.function.__code__.co_freevars, callee.function.__closure__ or (), strict=True)
+        )
+        order = classes[first.id].__mro__
+        if "__class__" in cells and cells["__class__"].cell_contents in order:
+            following = order[order.index(cells["__class__"].cell_contents) + 1 :]
+            found = next((vars(c)[func.attr] for c in following if func.attr in vars(c)), None)
+            return found, gast.Name(first.id, gast.Load(), None, None)
+    return None
+
+
 def _places(to: Any) -> list[Any]:
     """The names, subscripts and attributes that an assignment target stores into."""
     if isinstance(to, (gast.Tuple, gast.List)):
@@ -643,7 +823,20 @@ def _places(to: Any) -> list[Any]:
 
 
 MUTATING = {
-    *("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "update", "popitem", "setdefault", "fill"),
+    *(
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "remove",
+        "clear",
+        "reverse",
+        "sort",
+        "update",
+        "popitem",
+        "setdefault",
+        "fill",
+    ),
     *("put", "partition", "resize", "itemset", "add", "discard"),
 }
 
@@ -661,7 +854,9 @@ class Emitter:
 
     # The reverse pass and what follows ----------------------------------------------------------------------------------------
 
-    def reverse(self, seed: Callable[[Any], Any]) -> tuple[list[Any], list[Any], Any, list[Any]]:
+    def reverse(
+        self, seed: Callable[[Any], Any], incoming: dict[str, str] | None = None
+    ) -> tuple[list[Any], list[Any], Any, list[Any]]:
         """(forward statements, reverse statements, the result's expression, cotangents of the wanted parameters)."""
         unit = self.unit
         pass_ = self.pass_ = Reverse(
@@ -670,7 +865,7 @@ class Emitter:
         pass_.aliases = unit.aliases
         pass_.user_names = unit.user_names
         pass_.varied = unit.taint.names
-        result, reverse, outputs = pass_.function(seed, list(unit.wanted))
+        result, reverse, outputs = pass_.function(seed, list(unit.wanted), incoming or {})
         forward = self.rewritten(unit.tree.body[:-1])
         temporaries = set(unit.names.used) - unit.user_names
         recorder_facts = {**pass_.interpreter.env, **pass_.facts}
@@ -694,7 +889,12 @@ class Emitter:
         self.at_start: dict[str, str] = {}
         for w in unit.wanted:
             # A list or dict that grows or shrinks: the gradient has the structure that was passed.
-            if unit.interpreter.all.get(w, UNKNOWN).kind in ("list", "dict", "unknown", "tuple") and self.changes(w):
+            if unit.interpreter.all.get(w, UNKNOWN).kind in (
+                "list",
+                "dict",
+                "unknown",
+                "tuple",
+            ) and self.changes(w):
                 kept = self.at_start[w] = unit.names.fresh(w + "_given")
                 self.facts[kept] = Fact("object")
                 forward.insert(0, assign(kept, call(self.externals.node(trees.structure), name(w))))
@@ -702,7 +902,10 @@ class Emitter:
 
     def changes(self, w: str) -> bool:
         aliases = self.unit.aliases
-        return any(aliases.find(n) in (aliases.find(w), aliases.find(w + "*")) or n.rstrip("*") == w for n, _ in aliases.writes)
+        return any(
+            aliases.find(n) in (aliases.find(w), aliases.find(w + "*")) or n.rstrip("*") == w
+            for n, _ in aliases.writes
+        )
 
     def given(self, w: str) -> Any:
         """The argument `w` as it was passed."""
@@ -719,7 +922,9 @@ class Emitter:
                 h.body = self.rewritten(h.body)
             if getattr(s, "repeated", False):  # np.add.at, of which the passes see an update
                 function = np.add if isinstance(s.op, gast.Add) else np.subtract
-                at_ = gast.Attribute(gast.Attribute(self.externals.node(np), function.__name__, gast.Load()), "at", gast.Load())
+                at_ = gast.Attribute(
+                    gast.Attribute(self.externals.node(np), function.__name__, gast.Load()), "at", gast.Load()
+                )
                 index = as_index(clone(s.target.slice))
                 out.append(expression(call(at_, name(s.target.value.id), index, clone(s.value)), s))
                 continue
@@ -733,7 +938,14 @@ class Emitter:
         made = []
         place = f"{self.unit.source.filename}:{getattr(s, 'lineno', 0)}"
         for _, n, other in dict.fromkeys(g for g in self.unit.aliases.guards if g[0] == id(s)):
-            test = call(self.externals.node(trees.refuse_shared), name(n), name(other), constant(n), constant(other), constant(place))
+            test = call(
+                self.externals.node(trees.refuse_shared),
+                name(n),
+                name(other),
+                constant(n),
+                constant(other),
+                constant(place),
+            )
             made.append(expression(test, s))
         value = getattr(s, "value", None)
         if isinstance(s, (gast.Assign, gast.Expr)) and isinstance(value, gast.Call):
@@ -748,8 +960,6 @@ class Emitter:
         if op.kind == "dispatch":
             self.dispatched(pass_, s, op, given, g, v)
             return
-        if v is None:
-            return
         node = s.value
         callee = unit.callee_of(op.function, node)
         assert callee is not None
@@ -758,16 +968,23 @@ class Emitter:
         facts: dict[str, Fact] = {}
         for p, atoms in bound.items():
             if args.vararg is not None and p == args.vararg.id:
-                facts[p] = Fact("tuple", items=tuple(weakened(self.atom_fact(a), f"{p}[{i}]") for i, a in enumerate(atoms)))
+                facts[p] = Fact(
+                    "tuple",
+                    items=tuple(weakened(self.atom_fact(a), f"{p}[{i}]") for i, a in enumerate(atoms)),
+                )
             elif args.kwarg is not None and p == args.kwarg.id:
                 extra = [k for k in node.keywords if any(k.value is a for a in atoms)]
-                facts[p] = Fact("dict", items=tuple((k.arg, weakened(self.atom_fact(k.value), k.arg)) for k in extra))
+                facts[p] = Fact(
+                    "dict", items=tuple((k.arg, weakened(self.atom_fact(k.value), k.arg)) for k in extra)
+                )
             else:
                 facts[p] = weakened(self.atom_fact(atoms[0]), p)
         wanted = tuple(
-            p for p, atoms in bound.items() if any(isinstance(a, gast.Name) and a.id in unit.active for a in atoms)
+            p
+            for p, atoms in bound.items()
+            if any(isinstance(a, gast.Name) and a.id in unit.active for a in atoms)
         )
-        pair = self.compiler.pair(callee, facts, wanted)
+        pair = self.compiler.pair(callee, facts, wanted, exposed=self.exposed(pass_, bound, s, v))
         if pair not in self.uses:
             self.uses.append(pair)
         forward, reverse = self.half(pair, "forward"), self.half(pair, "reverse")
@@ -775,14 +992,28 @@ class Emitter:
         pass_.facts[saved] = Fact("object")
         pass_.know(saved, Fact("object"))
         captured = [name(now) for _, now in getattr(node, "captured", ())]
-        args_now = [self.still(pass_, a, s) for a in captured + node.args]
-        keywords_now = [gast.keyword(k.arg, self.still(pass_, k.value, s)) for k in node.keywords]
-        made = gast.Call(name(forward), args_now, keywords_now)
-        pass_.replaced[id(s)] = [assign_tuple([v, saved], made, s), *self.own_result(pass_, v, s)]
-        value = call(reverse, g, name(saved))
+        made = gast.Call(name(forward), captured + node.args, node.keywords)
+        if v is None:
+            pass_.replaced[id(s)] = [assign_tuple([unit.names.fresh("result"), saved], made, s)]
+        else:
+            pass_.replaced[id(s)] = [assign_tuple([v, saved], made, s)]
+        changed: dict[str, str] = {}
+        for p in pair.mutated:
+            atoms = [a for a in bound[p] if isinstance(a, gast.Name)]
+            others = [
+                a.id for q, given_ in bound.items() if q != p for a in given_ if isinstance(a, gast.Name)
+            ]
+            if len(bound[p]) != 1 or not atoms or atoms[0].id in others or atoms[0].id in changed.values():
+                what = f"`{callee.name}` writes into its argument `{p}`, which is passed in a way that can't be followed"
+                raise pass_.refuse(node, what, "Pass a name of its own, once.", AliasError)
+            changed[p] = atoms[0].id
+        value = call(reverse, g, name(saved), *(name(pass_.buffer(n)) for n in changed.values()))
         targets = []
         flows: list[tuple[str, Any]] = []
         for p in wanted:
+            if p in changed:
+                targets.append(pass_.bar(changed[p]))
+                continue
             bar = unit.names.fresh(f"{p}_bar")
             targets.append(bar)
             for position, atom in enumerate(bound[p]):
@@ -796,8 +1027,16 @@ class Emitter:
                 else:
                     part = name(bar)
                 flows.append((atom.id, part))
-            pass_.know(bar, pass_.facts.get(bound[p][0].id, UNKNOWN) if isinstance(bound[p][0], gast.Name) else UNKNOWN)
-            if args.vararg is not None and p == args.vararg.id or args.kwarg is not None and p == args.kwarg.id:
+            pass_.know(
+                bar,
+                pass_.facts.get(bound[p][0].id, UNKNOWN) if isinstance(bound[p][0], gast.Name) else UNKNOWN,
+            )
+            if (
+                args.vararg is not None
+                and p == args.vararg.id
+                or args.kwarg is not None
+                and p == args.kwarg.id
+            ):
                 pass_.know(bar, UNKNOWN)
         if len(targets) == 1:
             pass_.emit(assign(targets[0], value))
@@ -806,19 +1045,18 @@ class Emitter:
         for n, part in flows:
             pass_.contribute(n, part)
 
-    def still(self, pass_: Reverse, atom: Any, s: Any) -> Any:
-        """An argument of a callee that keeps what it is given for its reverse half: a copy, if it is written in place later."""
-        if isinstance(atom, gast.Starred):
-            return gast.Starred(self.still(pass_, atom.value, s), gast.Load())
-        if isinstance(atom, gast.Name) and pass_.aliases.overwritten(atom.id, s):
-            return call(self.externals.node(trees.snapshot), atom)
-        return atom
-
-    def own_result(self, pass_: Reverse, v: str, s: Any) -> list[Any]:
-        """A callee's reverse half may need its result: if that is written in place later, the caller goes on with a copy."""
-        if not pass_.aliases.overwritten(v, s):
-            return []
-        return [assign(v, call(self.externals.node(trees.snapshot), name(v)), s)]
+    def exposed(self, pass_: Reverse, bound: dict[str, list[Any]], s: Any, v: str | None) -> frozenset[str]:
+        """Parameters of a callee whose memory is written after the call ("return": its result's), so that the callee has to
+        record copies of what its reverse half reads of them."""
+        found = {
+            p
+            for p, atoms in bound.items()
+            for a in atoms
+            if isinstance(a, gast.Name) and pass_.aliases.overwritten(a.id, s)
+        }
+        if v is not None and pass_.aliases.overwritten(v, s):
+            found.add("return")
+        return frozenset(found)
 
     def atom_fact(self, atom: Any) -> Fact:
         if isinstance(atom, gast.Name):
@@ -852,14 +1090,20 @@ class Emitter:
         pass_.facts[saved] = Fact("object")
         pass_.know(saved, Fact("object"))
         keywords = [k for k in node.keywords]
-        kwargs = gast.Dict([None if k.arg is None else constant(k.arg) for k in keywords], [k.value for k in keywords])
-        kwargs.values = [self.still(pass_, k, s) for k in kwargs.values]
-        arguments = [node.func, tuple_([self.still(pass_, a, s) for a in node.args])]
-        if keywords:
+        kwargs = gast.Dict(
+            [None if k.arg is None else constant(k.arg) for k in keywords], [k.value for k in keywords]
+        )
+        arguments = [node.func, tuple_(node.args)]
+        exposed = self.exposed(pass_, {n: [name(n)] for _, n in op.operands}, s, v)
+        if keywords or exposed:
             arguments.append(kwargs)
+        if exposed:
+            arguments.append(constant(True))
         made = call(self.externals.node(dispatch.forward, "call_forward"), *arguments)
-        pass_.replaced[id(s)] = [assign_tuple([v, saved], made, s), *self.own_result(pass_, v, s)]
-        whole = pass_.temporary(v + "_parts", call(self.externals.node(dispatch.reverse, "call_reverse"), name(saved), g))
+        pass_.replaced[id(s)] = [assign_tuple([v, saved], made, s)]
+        whole = pass_.temporary(
+            v + "_parts", call(self.externals.node(dispatch.reverse, "call_reverse"), name(saved), g)
+        )
         if any(isinstance(a, gast.Starred) for a in node.args) or any(k.arg is None for k in keywords):
             self.starred(pass_, node, whole)
         else:
@@ -874,8 +1118,17 @@ class Emitter:
         func = node.func
         if isinstance(func, gast.Name) and func.id in unit.active:
             pass_.contribute(func.id, subscript(clone(whole), constant(0)))
-        elif isinstance(func, gast.Attribute) and isinstance(func.value, gast.Name) and func.value.id in unit.active:
-            part = call(self.externals.node(dispatch.owner), subscript(clone(whole), constant(0)), func.value, constant(func.attr))
+        elif (
+            isinstance(func, gast.Attribute)
+            and isinstance(func.value, gast.Name)
+            and func.value.id in unit.active
+        ):
+            part = call(
+                self.externals.node(dispatch.owner),
+                subscript(clone(whole), constant(0)),
+                func.value,
+                constant(func.attr),
+            )
             pass_.contribute(func.value.id, part)
 
     def starred(self, pass_: Reverse, node: Any, whole: Any) -> None:
@@ -901,11 +1154,15 @@ class Emitter:
                 if k.arg is not None:
                     pass_.contribute(k.value.id, subscript(table_, constant(k.arg)))
                 else:
-                    pass_.contribute(k.value.id, call(self.externals.node(trees.select), table_, clone(k.value)))
+                    pass_.contribute(
+                        k.value.id, call(self.externals.node(trees.select), table_, clone(k.value))
+                    )
 
     # Forms -----------------------------------------------------------------------------------------------------------------
 
-    def gradient(self, argnums: Any, with_value: bool, has_aux: bool, wanted: tuple[str, ...]) -> tuple[types.FunctionType, str]:
+    def gradient(
+        self, argnums: Any, with_value: bool, has_aux: bool, wanted: tuple[str, ...]
+    ) -> tuple[types.FunctionType, str]:
         unit = self.unit
         seed_fact = unit.result
 
@@ -917,7 +1174,9 @@ class Emitter:
         for n in unit.wanted:
             fact = unit.given.get(n, UNKNOWN)
             if fact.kind in ("string",):
-                raise ArgumentError(f"the argument `{n}` of {unit.callee.name} is a string: it has no derivative.")
+                raise ArgumentError(
+                    f"the argument `{n}` of {unit.callee.name} is a string: it has no derivative."
+                )
         forward, reverse, result, outputs = self.reverse(seed)
         value = result
         if with_value and not isinstance(result, gast.Tuple):
@@ -954,7 +1213,9 @@ class Emitter:
         else:
             returned = tuple_([clone(value), gradient]) if with_value else gradient
         suffix = "value_and_grad" if with_value else "grad"
-        return self.finish(f"{unit.callee.name.strip('_')}_{suffix}", [*forward, *checks], reverse, returned, True)
+        return self.finish(
+            f"{unit.callee.name.strip('_')}_{suffix}", [*forward, *checks], reverse, returned, True
+        )
 
     def result_part(self, i: int) -> Fact:
         items = self.unit.result.items
@@ -1006,7 +1267,9 @@ class Emitter:
     def float_variable(self, n: str) -> bool:
         """Is everything that the sweep assigns to a variable sure to be a float?"""
         if n not in self._float_variables:
-            self._float_variables[n] = True  # while it is looked at, so that `x = x + ...` depends on the rest only
+            self._float_variables[n] = (
+                True  # while it is looked at, so that `x = x + ...` depends on the rest only
+            )
             values = []
             for s in statements(self.pass_.scope.out):
                 if isinstance(s, gast.Assign) and n in dataflow.head_binds(s):
@@ -1031,11 +1294,17 @@ class Emitter:
         for s in statements(self.pass_.scope.out):
             if isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Name) and s.targets[0].id == bar:
                 values.append(s.value)
-            elif isinstance(s, gast.Assign) and bar in dataflow.stored(s.targets[0]) and isinstance(s.targets[0], gast.Tuple):
+            elif (
+                isinstance(s, gast.Assign)
+                and bar in dataflow.stored(s.targets[0])
+                and isinstance(s.targets[0], gast.Tuple)
+            ):
                 return False
         made = {"zeros_like", "array", "full_like", "copy"}
         return all(
-            fresh(v) or (isinstance(v, gast.Call) and isinstance(v.func, gast.Attribute) and v.func.attr in made) for v in values
+            fresh(v)
+            or (isinstance(v, gast.Call) and isinstance(v.func, gast.Attribute) and v.func.attr in made)
+            for v in values
         )
 
     def pair(self, root: bool) -> None:
@@ -1054,7 +1323,8 @@ class Emitter:
                 self.pass_.know(bar, UNKNOWN)
             return name(bar)
 
-        forward, reverse, result, outputs = self.reverse(seed)
+        incoming = {w: unit.names.fresh(w + "_bar") for w in unit.mutated}
+        forward, reverse, result, outputs = self.reverse(seed, incoming)
         if root:
             finals: list[Any] = [self.final_pair(w, o) for w, o in zip(unit.wanted, outputs, strict=True)]
         else:
@@ -1071,12 +1341,19 @@ class Emitter:
         whole = [*body, marker, *reverse, gast.Return(returned)]
         keep = {n.id for n in gast.walk(result) if isinstance(n, gast.Name)}
         marker.value = tuple_([result])
-        self.simplify(whole, [p.id for p in dataflow.parameters(unit.tree)] + [bar], keep | {bar, saved})
+        given_bars = list(incoming.values())
+        self.simplify(
+            whole,
+            [p.id for p in dataflow.parameters(unit.tree)] + [bar, *given_bars],
+            keep | {bar, saved, *given_bars},
+        )
         position = next((i for i, s in enumerate(whole) if s is marker), None)
         if position is None:
             position = len(whole) - 1
         body, after = whole[:position], whole[position + 1 :]
-        needed = sorted(n for n in dataflow.liveness(after, set()) if n != bar and self.local(n))
+        needed = sorted(
+            n for n in dataflow.liveness(after, set()) if n not in (bar, *given_bars) and self.local(n)
+        )
         undefined = [n for n in needed if n not in self.certain(body)]
         body = [assign(n, constant(None)) for n in undefined if n not in self.parameter_names()] + body
         self.comments(after)
@@ -1084,10 +1361,8 @@ class Emitter:
         head = [assign_tuple(needed, name(saved))] if needed else []
         tree = self.definition(f"{base}_forward", unit.tree.args, [*body, forward_returns])
         pair.forward.cell_contents = self.load(tree, True)
-        arguments = gast.arguments(
-            [gast.Name(bar, gast.Param(), None, None), gast.Name(saved, gast.Param(), None, None)], [], None, [], [], None, []
-        )
-        arguments = gast.arguments(arguments.args, [], None, [], [], None, [])
+        taken = [gast.Name(n, gast.Param(), None, None) for n in (bar, saved, *given_bars)]
+        arguments = gast.arguments(taken, [], None, [], [], None, [])
         tree = self.definition(f"{base}_reverse", arguments, [*head, *after])
         pair.reverse.cell_contents = self.load(tree, False)
         pair.uses = self.uses
@@ -1128,7 +1403,9 @@ class Emitter:
             return base
 
         captured = {n for s in whole if isinstance(s, gast.FunctionDef) for n in dataflow.free_names(s)}
-        declared = {n for s in statements(whole) if isinstance(s, (gast.Global, gast.Nonlocal)) for n in s.names}
+        declared = {
+            n for s in statements(whole) if isinstance(s, (gast.Global, gast.Nonlocal)) for n in s.names
+        }
         versions = {n for n in temporaries if family(n) in unit.user_names and family(n) != n}
         Simplify(
             whole,
@@ -1148,7 +1425,11 @@ class Emitter:
             return self.externals.objects[func.id]
         if isinstance(func, gast.Name) and func.id in self.halves:
             return None
-        if isinstance(func, gast.Attribute) and isinstance(func.value, gast.Name) and func.value.id in self.externals.objects:
+        if (
+            isinstance(func, gast.Attribute)
+            and isinstance(func.value, gast.Name)
+            and func.value.id in self.externals.objects
+        ):
             return getattr(self.externals.objects[func.value.id], func.attr, None)
         return self.unit.lookup(func)
 
@@ -1162,7 +1443,9 @@ class Emitter:
             if not getattr(s, "adjoint", False) or _trivial(s):
                 continue
             compound = (gast.For, gast.While, gast.If, gast.With, gast.Try)
-            if isinstance(origin, compound) and not (isinstance(origin, gast.For) and isinstance(s, gast.Expr)):
+            if isinstance(origin, compound) and not (
+                isinstance(origin, gast.For) and isinstance(s, gast.Expr)
+            ):
                 continue
             if origin is None or not hasattr(origin, "lineno"):
                 continue
@@ -1193,7 +1476,8 @@ class Emitter:
             a = unit.tree.args
             defaults = (
                 tuple(_literal(d) for d in a.defaults) or None,
-                {p.id: _literal(d) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None} or None,
+                {p.id: _literal(d) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None}
+                or None,
             )
         made = load(text, tree.name, f, cells, defaults, (unit.source.filename, origins(text, tree)))
         made.__qualname__ = tree.name
@@ -1207,7 +1491,11 @@ class Emitter:
         for n in gast.walk(tree):
             if isinstance(n, gast.Name) and getattr(n, "ours", False):
                 real = getattr(builtins, n.id, None)
-                if real is not None and self.unit.scope.name(n.id) is not real or n.id in self.unit.scope.local:
+                if (
+                    real is not None
+                    and self.unit.scope.name(n.id) is not real
+                    or n.id in self.unit.scope.local
+                ):
                     if real is not None:
                         n.id = self.externals.name(real, n.id)
 
@@ -1217,7 +1505,9 @@ def _trivial(s: Any) -> bool:
     if not isinstance(s, gast.Assign):
         return False
     if isinstance(s.value, gast.Call):
-        word = s.value.func.attr if isinstance(s.value.func, gast.Attribute) else getattr(s.value.func, "id", "")
+        word = (
+            s.value.func.attr if isinstance(s.value.func, gast.Attribute) else getattr(s.value.func, "id", "")
+        )
         return word == "zeros_like"
     return isinstance(s.value, (gast.Name, gast.Constant))
 
@@ -1272,7 +1562,9 @@ def differentiable(known: Any) -> bool:
     if isinstance(known, type):
         return known.__module__ != "builtins" or known in (list, tuple, dict)
     if isinstance(known, (types.BuiltinFunctionType, types.BuiltinMethodType, np.ufunc)):
-        return getattr(known, "__self__", None) is not None and not isinstance(known.__self__, types.ModuleType)
+        return getattr(known, "__self__", None) is not None and not isinstance(
+            known.__self__, types.ModuleType
+        )
     module = type(known).__module__
     return module not in ("builtins", "numpy")
 

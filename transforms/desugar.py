@@ -38,7 +38,16 @@ from srcgrad.transforms.tree.names import Names
 from srcgrad.transforms.tree.taint import Taint
 
 Block = list[Any]
-SPECIAL = (gast.NamedExpr, gast.IfExp, gast.ListComp, gast.GeneratorExp, gast.DictComp, gast.SetComp, gast.Lambda, gast.BoolOp)
+SPECIAL = (
+    gast.NamedExpr,
+    gast.IfExp,
+    gast.ListComp,
+    gast.GeneratorExp,
+    gast.DictComp,
+    gast.SetComp,
+    gast.Lambda,
+    gast.BoolOp,
+)
 COMPREHENSIONS = (gast.ListComp, gast.GeneratorExp, gast.DictComp, gast.SetComp)
 
 
@@ -163,7 +172,11 @@ class _Desugar:
         for item in s.items:
             context = self.expr(item.context_expr, s, out if not items else out)
             if item.optional_vars is not None and self.taint.expr(context):
-                raise self.refuse(item.context_expr, "a context manager that receives a differentiated value", "Pass it later.")
+                raise self.refuse(
+                    item.context_expr,
+                    "a context manager that receives a differentiated value",
+                    "Pass it later.",
+                )
             items.append(gast.withitem(context, item.optional_vars))
         inner.extend(self.block(s.body))
         out.append(at(gast.With(items, inner, None), s))
@@ -185,7 +198,9 @@ class _Desugar:
         tainted = self.taint.expr(subject)
         for number, c in enumerate(s.cases):
             if c.guard is not None and _has_walrus(c.guard):
-                raise self.refuse(c.guard, "an assignment in a `case` guard", "Assign before `match`, or use `if`.")
+                raise self.refuse(
+                    c.guard, "an assignment in a `case` guard", "Assign before `match`, or use `if`."
+                )
             head: Block = []
             if tainted:
                 for bound, path in self.captures(c.pattern, subject):
@@ -227,7 +242,9 @@ class _Desugar:
             return [f for a, p in fields for f in self.captures(p, attribute(clone(path), a))]
         if dataflow.bound_names([pattern]):
             raise self.refuse(
-                pattern, "a pattern that takes a differentiated value apart this way", "Match keyword patterns, or use `if`."
+                pattern,
+                "a pattern that takes a differentiated value apart this way",
+                "Match keyword patterns, or use `if`.",
             )
         return []
 
@@ -349,10 +366,19 @@ class _Desugar:
 
     def iterates(self, e: Any) -> bool:
         """Is `e` a call whose first argument is a lazy iterator over differentiated values?"""
-        if not (isinstance(e, gast.Call) and e.args and isinstance(e.args[0], gast.Call) and self.taint.expr(e.args[0])):
+        if not (
+            isinstance(e, gast.Call)
+            and e.args
+            and isinstance(e.args[0], gast.Call)
+            and self.taint.expr(e.args[0])
+        ):
             return False
         inner, found = e.args[0], self.taint.lookup(e.args[0].func)
-        items = isinstance(inner.func, gast.Attribute) and inner.func.attr in ("items", "values") and not inner.args
+        items = (
+            isinstance(inner.func, gast.Attribute)
+            and inner.func.attr in ("items", "values")
+            and not inner.args
+        )
         if self.taint.lookup(e.func) in (zip, enumerate, reversed, filter, map, iter):
             return False
         return found in (zip, enumerate, reversed, filter) if found is not None else items
@@ -401,7 +427,11 @@ class _Desugar:
         new = clone(e)
         for k, (f, i, child) in enumerate(ordered):
             made_child = self.expr(child, s, out)
-            if k < last and isinstance(made_child, gast.expr) and not isinstance(made_child, (gast.Constant, gast.Starred)):
+            if (
+                k < last
+                and isinstance(made_child, gast.expr)
+                and not isinstance(made_child, (gast.Constant, gast.Starred))
+            ):
                 if not (isinstance(made_child, gast.Name) and (f == "func" or not _has_walrus(e))):
                     if f != "func" and not isinstance(made_child, gast.Slice):
                         made_child = self.temporary(made_child, s, out)

@@ -102,7 +102,9 @@ def join(a: Fact, b: Fact) -> Fact:
             return Fact("scalar", real=real)
         if a.kind == "array":
             if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape):
-                return Fact("array", tuple(_join_dim(x, y) for x, y in zip(a.shape, b.shape, strict=True)), real)
+                return Fact(
+                    "array", tuple(_join_dim(x, y) for x, y in zip(a.shape, b.shape, strict=True)), real
+                )
             return Fact("numeric", real=real)
         if a.kind == "tuple" and a.items is not None and b.items is not None and len(a.items) == len(b.items):
             return Fact("tuple", items=tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True)))
@@ -150,7 +152,13 @@ def fits(part: Fact, whole: Fact) -> bool:
     """Does a cotangent shaped as `whole`, the result of an elementwise operation on `part`, have `part`'s shape?"""
     if part.kind == "scalar" and whole.kind == "scalar":
         return True
-    if part.rank is None or whole.rank is None or part.rank != whole.rank or part.shape is None or whole.shape is None:
+    if (
+        part.rank is None
+        or whole.rank is None
+        or part.rank != whole.rank
+        or part.shape is None
+        or whole.shape is None
+    ):
         return False
     return all(several(p) or same_dim(p, w) for p, w in zip(part.shape, whole.shape, strict=True))
 
@@ -214,7 +222,9 @@ class Interpreter:
                 start = start.value
             if start is not to.value and isinstance(start, gast.Name) and start.id in self.env:
                 outer = self.env[start.id]
-                if outer.kind in ("list", "dict", "tuple") and not (owner.kind == "array" or owner.items == fact):
+                if outer.kind in ("list", "dict", "tuple") and not (
+                    owner.kind == "array" or owner.items == fact
+                ):
                     self.bind(start.id, Fact(outer.kind))
             if isinstance(to.value, gast.Name) and owner.kind in ("list", "dict", "tuple"):
                 self.bind(to.value.id, self.stored_into(owner, to, fact))
@@ -250,12 +260,25 @@ class Interpreter:
     def stmt_Expr(self, s: Any) -> None:
         self.expr(s.value)
         call = s.value
-        if isinstance(call, gast.Call) and isinstance(call.func, gast.Attribute) and isinstance(call.func.value, gast.Name):
+        if (
+            isinstance(call, gast.Call)
+            and isinstance(call.func, gast.Attribute)
+            and isinstance(call.func.value, gast.Name)
+        ):
             owner = self.env.get(call.func.value.id)
             if owner is not None and owner.kind in ("list", "dict"):
                 if call.func.attr == "append" and owner.items is not None and len(call.args) == 1:
                     self.bind(call.func.value.id, Fact("list", items=join(owner.items, call.args[0].fact)))
-                elif call.func.attr not in ("pop", "reverse", "sort", "clear", "copy", "index", "count", "get"):
+                elif call.func.attr not in (
+                    "pop",
+                    "reverse",
+                    "sort",
+                    "clear",
+                    "copy",
+                    "index",
+                    "count",
+                    "get",
+                ):
                     self.bind(call.func.value.id, Fact(owner.kind))
 
     def stmt_If(self, s: Any) -> None:
@@ -379,7 +402,11 @@ class Interpreter:
                 return replace(owner, const=MISSING)
         if owner.kind == "instance":
             found = class_attribute(owner.items, e.attr)
-            if isinstance(found, property) and isinstance(found.fget, types.FunctionType) and self.call_user is not None:
+            if (
+                isinstance(found, property)
+                and isinstance(found.fget, types.FunctionType)
+                and self.call_user is not None
+            ):
                 return self.call_user(found.fget, [owner], {}, gast.Call(e, [], []), False)
         return UNKNOWN
 
@@ -397,11 +424,21 @@ class Interpreter:
     def binary(self, op: Any, a: Fact, b: Fact) -> Fact:
         if isinstance(op, gast.MatMult):
             return _matmul(a, b)
-        if a.kind == b.kind == "list" and isinstance(op, gast.Add) and a.items is not None and b.items is not None:
+        if (
+            a.kind == b.kind == "list"
+            and isinstance(op, gast.Add)
+            and a.items is not None
+            and b.items is not None
+        ):
             return Fact("list", items=join(a.items, b.items))
         if a.kind == "list" and b.kind == "scalar" and isinstance(op, gast.Mult):
             return a
-        if a.kind == b.kind == "tuple" and isinstance(op, gast.Add) and a.items is not None and b.items is not None:
+        if (
+            a.kind == b.kind == "tuple"
+            and isinstance(op, gast.Add)
+            and a.items is not None
+            and b.items is not None
+        ):
             return Fact("tuple", items=a.items + b.items)
         return elementwise([a, b])
 
@@ -473,7 +510,11 @@ class Interpreter:
         if owner.kind == "array":
             return getitem(owner, e.slice)
         if owner.kind == "tuple" and owner.items is not None:
-            if index.known and isinstance(index.const, int) and -len(owner.items) <= index.const < len(owner.items):
+            if (
+                index.known
+                and isinstance(index.const, int)
+                and -len(owner.items) <= index.const < len(owner.items)
+            ):
                 return owner.items[index.const]  # type: ignore[no-any-return]
             return element(owner) if index.kind == "scalar" else UNKNOWN
         if owner.kind == "list" and owner.items is not None:
@@ -491,7 +532,11 @@ class Interpreter:
         fact = self.expr(it)
         if isinstance(it, gast.Call) and it.func.fact.known and it.func.fact.const is range:
             return REAL
-        if isinstance(it, gast.Call) and isinstance(it.func, gast.Attribute) and it.func.value.fact.kind == "dict":
+        if (
+            isinstance(it, gast.Call)
+            and isinstance(it.func, gast.Attribute)
+            and it.func.value.fact.kind == "dict"
+        ):
             items = it.func.value.fact.items
             inner = element(Fact("tuple", items=tuple(f for _, f in items))) if items else UNKNOWN
             if it.func.attr == "items":
@@ -558,7 +603,11 @@ class Interpreter:
         if function is list and not args:
             return Fact("list", items=BOTTOM)
         if function in (max, min) and len(args) > 1 and not starred:
-            return replace(elementwise(args), const=MISSING) if all(a.kind == "scalar" for a in args) else UNKNOWN
+            return (
+                replace(elementwise(args), const=MISSING)
+                if all(a.kind == "scalar" for a in args)
+                else UNKNOWN
+            )
         if function in (max, min, sum) and len(args) == 1 and args[0].kind in ("list", "tuple", "array"):
             inner = element(args[0])
             return inner if inner.kind == "scalar" else UNKNOWN
@@ -594,14 +643,20 @@ class Interpreter:
             return UNKNOWN
         return tagged(rule.shape, args, keywords, real)
 
-    def reduction(self, rule: table.Rule, args: list[Fact], keywords: dict[str | None, Fact], real: bool) -> Fact:
+    def reduction(
+        self, rule: table.Rule, args: list[Fact], keywords: dict[str | None, Fact], real: bool
+    ) -> Fact:
         names = [p.name for p in rule.parameters]
         bound = dict(zip(names, args, strict=False)) | {k: v for k, v in keywords.items() if k is not None}
         x, axis, keep = args[0], bound.get("axis", NONE), bound.get("keepdims", of_constant(False))
         if x.kind in ("list", "tuple"):
             return Fact("scalar") if axis.kind == "none" and keep.known and not keep.const else NUMERIC
         if not (axis.known and keep.known) or x.kind == "unknown":
-            return NUMERIC if x.kind != "unknown" or axis.kind != "none" else (NUMERIC if not keep.known else SCALAR)
+            return (
+                NUMERIC
+                if x.kind != "unknown" or axis.kind != "none"
+                else (NUMERIC if not keep.known else SCALAR)
+            )
         if axis.const is None and not keep.const:
             return Fact("scalar", real=real)
         if x.shape is None or not (axis.const is None or isinstance(axis.const, int)):
@@ -653,7 +708,11 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: b
             rest = all(a.real for a in args[1:])
             return Fact("array", (None,) * len(output), rest) if output else Fact("scalar", real=rest)
     if tag == "det" and first.shape is not None:
-        return Fact("array", first.shape[:-2], first.real) if len(first.shape) > 2 else Fact("scalar", real=first.real)
+        return (
+            Fact("array", first.shape[:-2], first.real)
+            if len(first.shape) > 2
+            else Fact("scalar", real=first.real)
+        )
     if tag == "cumulative" and (first.rank == 1 or len(args) > 1 or "axis" in keywords):
         return replace(first, const=MISSING)
     if tag == "cumulative":
@@ -666,7 +725,9 @@ def _shape_from(fact: Fact) -> Shape:
     if fact.kind == "scalar":
         return (fact.const if fact.known and isinstance(fact.const, int) and fact.const >= 0 else None,)
     if fact.kind == "tuple" and fact.items is not None and all(f.kind == "scalar" for f in fact.items):
-        return tuple(f.const if f.known and isinstance(f.const, int) and f.const >= 0 else None for f in fact.items)
+        return tuple(
+            f.const if f.known and isinstance(f.const, int) and f.const >= 0 else None for f in fact.items
+        )
     return None
 
 
@@ -685,9 +746,18 @@ def _nested(fact: Fact, real: bool) -> Fact:
 
 def is_user_class(cls: Any) -> bool:
     """Is `cls` a class whose instances carry attributes, with methods written in Python?"""
-    if not isinstance(cls, type) or issubclass(cls, (tuple, list, dict, str, BaseException, np.generic, np.ndarray)):
+    if not isinstance(cls, type) or issubclass(
+        cls, (tuple, list, dict, str, BaseException, np.generic, np.ndarray)
+    ):
         return False
-    if (cls.__module__ or "").split(".")[0] in ("builtins", "numpy", "scipy", "functools", "collections", "srcgrad"):
+    if (cls.__module__ or "").split(".")[0] in (
+        "builtins",
+        "numpy",
+        "scipy",
+        "functools",
+        "collections",
+        "srcgrad",
+    ):
         return False
     if type(cls).__call__ is not type.__call__ or cls.__new__ is not object.__new__:
         return False
@@ -708,7 +778,11 @@ def _join_env(a: dict[str, Fact], b: dict[str, Fact]) -> dict[str, Fact]:
 def element(fact: Fact) -> Fact:
     """The fact of one element of a sequence."""
     if fact.kind == "array" and fact.shape:
-        return Fact("array", fact.shape[1:], fact.real) if len(fact.shape) > 1 else Fact("scalar", real=fact.real)
+        return (
+            Fact("array", fact.shape[1:], fact.real)
+            if len(fact.shape) > 1
+            else Fact("scalar", real=fact.real)
+        )
     if fact.kind == "list" and fact.items is not None:
         return fact.items if fact.items.kind != "bottom" else UNKNOWN  # type: ignore[no-any-return]
     if fact.kind == "tuple" and fact.items is not None:
@@ -720,7 +794,10 @@ def element(fact: Fact) -> Fact:
 
 
 def elementwise(facts: list[Fact]) -> Fact:
-    if any(f.kind not in ("scalar", "array", "numeric", "list", "tuple", "bottom") for f in facts) or not facts:
+    if (
+        any(f.kind not in ("scalar", "array", "numeric", "list", "tuple", "bottom") for f in facts)
+        or not facts
+    ):
         return UNKNOWN
     if any(f.kind in ("list", "tuple") for f in facts):
         return NUMERIC if any(f.kind in ("array", "numeric") for f in facts) else UNKNOWN
@@ -768,14 +845,21 @@ def getitem(x: Fact, index: Any) -> Fact:
                 return Fact("numeric", real=x.real)
             result.append(_sliced(dims.pop(0), part))
             used -= 1
-        elif getattr(part, "fact", UNKNOWN).kind == "scalar" and not isinstance(getattr(part.fact, "const", 0), bool):
+        elif getattr(part, "fact", UNKNOWN).kind == "scalar" and not isinstance(
+            getattr(part.fact, "const", 0), bool
+        ):
             if not dims:
                 return Fact("numeric", real=x.real)
             dims.pop(0)
             used -= 1
         else:
             fact = getattr(part, "fact", UNKNOWN)
-            if len(parts) == 1 and fact.kind == "list" and fact.items is not None and fact.items.kind == "scalar":
+            if (
+                len(parts) == 1
+                and fact.kind == "list"
+                and fact.items is not None
+                and fact.items.kind == "scalar"
+            ):
                 return Fact("array", (None, *dims[1:]), x.real)
             return Fact("numeric", real=x.real)
     shape = (*result, *dims)

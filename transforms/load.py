@@ -46,10 +46,12 @@ def load(
     user = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     available = {**user, **cells}
     names: list[ast.expr] = [ast.Name(n, ast.Store()) for n in available]
-    outer = ast.FunctionDef(
-        "emitted", ast.arguments([], [], None, [], [], None, []), [definition], [], None, type_params=[]
-    ) if hasattr(definition, "type_params") else ast.FunctionDef(
-        "emitted", ast.arguments([], [], None, [], [], None, []), [definition], []
+    outer = (
+        ast.FunctionDef(
+            "emitted", ast.arguments([], [], None, [], [], None, []), [definition], [], None, type_params=[]
+        )
+        if hasattr(definition, "type_params")
+        else ast.FunctionDef("emitted", ast.arguments([], [], None, [], [], None, []), [definition], [])
     )
     if names:
         outer.body.insert(0, ast.Assign(names, ast.Constant(None)))

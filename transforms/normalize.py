@@ -52,10 +52,19 @@ MUTATORS = LIST_MUTATORS | DICT_MUTATORS | {"fill", "put", "partition", "resize"
 
 
 def normalize(
-    source: Source, tree: gast.FunctionDef, names: Names, taint: Taint, externals: Externals, outer: dict[str, list[str]]
+    source: Source,
+    tree: gast.FunctionDef,
+    names: Names,
+    taint: Taint,
+    externals: Externals,
+    outer: dict[str, list[str]],
+    given: dict[str, Fact],
 ) -> gast.FunctionDef:
     """`outer` are the functions defined around this one, each with the variables that it has captured."""
     flat = _Flatten(source, names, taint, externals)
+    first = next(iter(dataflow.parameters(tree)), None)
+    if first is not None:
+        flat.self_name, flat.self_fact = first.id, given.get(first.id, UNKNOWN)
     tree.body = flat.block(tree.body)
     _Rename(source, names, taint, tree, outer).function()
     return tree
@@ -75,6 +84,9 @@ def is_atom(e: Any) -> bool:
 class _Flatten:
     def __init__(self, source: Source, names: Names, taint: Taint, externals: Externals) -> None:
         self.source, self.names, self.taint, self.externals = source, names, taint, externals
+
+    self_name = ""
+    self_fact = UNKNOWN
 
     # Statements ------------------------------------------------------------------------------------------------------
 
@@ -112,7 +124,12 @@ class _Flatten:
                 made = gast.Subscript(self.path(e.value, s, out), self.index(e.slice, s, out), gast.Load())
                 made.fact = getattr(e, "fact", UNKNOWN)
                 return at(made, e)
-        if isinstance(e, gast.Attribute) and self.taint.expr(e) and not is_atom(e) and known not in ("module", "function"):
+        if (
+            isinstance(e, gast.Attribute)
+            and self.taint.expr(e)
+            and not is_atom(e)
+            and known not in ("module", "function")
+        ):
             made = gast.Attribute(self.path(e.value, s, out), e.attr, gast.Load())
             made.fact = getattr(e, "fact", UNKNOWN)
             return at(made, e)
@@ -135,7 +152,11 @@ class _Flatten:
         value = self.atom(s.value, s, out)
         place = self.place(to, s, out)
         owner = getattr(to.value, "fact", UNKNOWN)
-        if isinstance(place, gast.Subscript) and owner.kind == "array" and isinstance(s.op, (gast.Add, gast.Sub)):
+        if (
+            isinstance(place, gast.Subscript)
+            and owner.kind == "array"
+            and isinstance(s.op, (gast.Add, gast.Sub))
+        ):
             if basic_index(place.slice):
                 out.append(at(gast.AugAssign(place, s.op, value), s))
                 return
@@ -207,7 +228,9 @@ class _Flatten:
             return
         made = self.sequence(s.iter, s, out)
         if made is None:
-            raise self.refuse(s.iter, "a loop over this", "Loop over an array, a list, a tuple, or the items of a dict.")
+            raise self.refuse(
+                s.iter, "a loop over this", "Loop over an array, a list, a tuple, or the items of a dict."
+            )
         length, item = made
         changed = {n.id for n in gast.walk(s.iter) if isinstance(n, gast.Name)}
         for inner in _walk_statements(s.body):
@@ -215,7 +238,9 @@ class _Flatten:
                 func = inner.value.func
                 if isinstance(func, gast.Attribute) and func.attr in MUTATORS - {"fill"}:
                     if isinstance(func.value, gast.Name) and func.value.id in changed:
-                        raise self.refuse(inner, "a loop over a list that its body changes", "Loop over a copy of it.")
+                        raise self.refuse(
+                            inner, "a loop over a list that its body changes", "Loop over a copy of it."
+                        )
         counter = self.names.fresh("k")
         head: Block = []
         element = item(name(counter))
@@ -252,13 +277,24 @@ class _Flatten:
                 if inner is None:
                     return None
                 zero = isinstance(start, gast.Constant) and start.value == 0
-                return inner[0], lambda k: tuple_([k if zero else gast.BinOp(k, gast.Add(), clone(start)), inner[1](k)])
-            if function is zip and it.args and not any(isinstance(a, gast.Starred) for a in it.args) and not it.keywords:
+                return inner[0], lambda k: tuple_(
+                    [k if zero else gast.BinOp(k, gast.Add(), clone(start)), inner[1](k)]
+                )
+            if (
+                function is zip
+                and it.args
+                and not any(isinstance(a, gast.Starred) for a in it.args)
+                and not it.keywords
+            ):
                 parts = [self.sequence(a, s, out) for a in it.args]
                 if any(p is None for p in parts):
                     return None
                 lengths = [p[0] for p in parts]
-                length = lengths[0] if len(lengths) == 1 else self.temporary(self.builtin(min, *lengths), s, out, "n")
+                length = (
+                    lengths[0]
+                    if len(lengths) == 1
+                    else self.temporary(self.builtin(min, *lengths), s, out, "n")
+                )
                 return length, lambda k: tuple_([p[1](clone(k)) for p in parts])
             if function is reversed and len(it.args) == 1:
                 inner = self.sequence(it.args[0], s, out)
@@ -282,7 +318,9 @@ class _Flatten:
         else:
             atom = self.atom(it, s, out)
             if fact.kind not in SEQUENCES:
-                atom = self.temporary(at(call(self.support(trees.sequence), atom), it), s, out, "items", tainted=True)
+                atom = self.temporary(
+                    at(call(self.support(trees.sequence), atom), it), s, out, "items", tainted=True
+                )
         length = self.temporary(self.builtin(len, clone(atom)), s, out, "n", tainted=False)
         atom.fact = fact
         return length, lambda k: subscript(clone(atom), k)
@@ -298,7 +336,9 @@ class _Flatten:
 
     def stmt_Try(self, s: Any, out: Block) -> None:
         handlers = [at(gast.ExceptHandler(h.type, h.name, self.block(h.body)), h) for h in s.handlers]
-        out.append(at(gast.Try(self.block(s.body), handlers, self.block(s.orelse), self.block(s.finalbody)), s))
+        out.append(
+            at(gast.Try(self.block(s.body), handlers, self.block(s.orelse), self.block(s.finalbody)), s)
+        )
 
     # Calls with effects ----------------------------------------------------------------------------------------------
 
@@ -368,7 +408,9 @@ class _Flatten:
         append = call(attribute(clone(owner), "append"), name(item))
         if isinstance(value, gast.Name):
             append.func.value.fact = getattr(owner, "fact", UNKNOWN)
-        loop = at(gast.For(gast.Name(item, gast.Store(), None, None), value, [expression(append, s)], [], None), s)
+        loop = at(
+            gast.For(gast.Name(item, gast.Store(), None, None), value, [expression(append, s)], [], None), s
+        )
         self.stmt_For(loop, out)
 
     def method(self, e: Any, s: Any, out: Block, used: bool) -> Any:
@@ -382,7 +424,9 @@ class _Flatten:
             owner = self.atom(e.func.value, s, out)
             if attr == "fill":
                 out.append(
-                    assign(gast.Subscript(owner, constant(...), gast.Store()), self.atom(e.args[0], s, out), s)
+                    assign(
+                        gast.Subscript(owner, constant(...), gast.Store()), self.atom(e.args[0], s, out), s
+                    )
                 )
             else:
                 sort = gast.Call(self.support(trees.sort_array), [clone(owner), *e.args], e.keywords)
@@ -441,7 +485,9 @@ class _Flatten:
                     key = self.names.fresh("key")
                     place = gast.Subscript(clone(owner), name(key), gast.Store())
                     body = self.block([assign(place, subscript(clone(other), name(key)), s)])
-                    out.append(at(gast.For(gast.Name(key, gast.Store(), None, None), keys, body, [], None), s))
+                    out.append(
+                        at(gast.For(gast.Name(key, gast.Store(), None, None), keys, body, [], None), s)
+                    )
                 pairs = [(constant(k.arg), k.value) for k in e.keywords]
                 for k, v in pairs:
                     out.append(assign(gast.Subscript(clone(owner), k, gast.Store()), self.atom(v, s, out), s))
@@ -482,11 +528,17 @@ class _Flatten:
             if not isinstance(n, gast.Call):
                 continue
             touched = any(self.taint.expr(a) for a in self.taint.arguments(n))
-            if isinstance(n.func, gast.Attribute) and n.func.attr in MUTATORS and self.taint.expr(n.func.value):
+            if (
+                isinstance(n.func, gast.Attribute)
+                and n.func.attr in MUTATORS
+                and self.taint.expr(n.func.value)
+            ):
                 found.append(n)
             elif touched and not self.taint.discrete_call(n):
                 function = _known(n.func)
-                if isinstance(function, types.FunctionType) and not getattr(function, "__module__", "").startswith("numpy"):
+                if isinstance(function, types.FunctionType) and not getattr(
+                    function, "__module__", ""
+                ).startswith("numpy"):
                     found.append(n)
                 elif getattr(n.func, "fact", UNKNOWN).kind == "closure":
                     found.append(n)
@@ -541,7 +593,9 @@ class _Flatten:
         """`e` as an operation on atoms."""
         if is_atom(e):
             return e
-        if isinstance(e, (gast.Compare, gast.JoinedStr)) or (isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.Not)):
+        if isinstance(e, (gast.Compare, gast.JoinedStr)) or (
+            isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.Not)
+        ):
             return self.discrete(e, s, out)
         if not taint and self.inert(e):
             return e
@@ -592,7 +646,9 @@ class _Flatten:
         """An argument of a call: an atom, or a literal without names such as `(0, 1)`."""
         if isinstance(e, gast.Starred):
             return self.value_Starred(e, s, out)
-        if isinstance(e, gast.Lambda) or (not dataflow.free_names(e) and not isinstance(e, (gast.List, gast.Dict))):
+        if isinstance(e, gast.Lambda) or (
+            not dataflow.free_names(e) and not isinstance(e, (gast.List, gast.Dict))
+        ):
             return e
         return self.atom(e, s, out)
 
@@ -606,7 +662,10 @@ class _Flatten:
         e = self.of_class(e, s, out)
         func = e.func
         if isinstance(func, gast.Attribute) and not is_atom(func):
-            if getattr(func, "fact", UNKNOWN).known and getattr(func.value, "fact", UNKNOWN).kind in ("module", "function"):
+            if getattr(func, "fact", UNKNOWN).known and getattr(func.value, "fact", UNKNOWN).kind in (
+                "module",
+                "function",
+            ):
                 pass
             else:
                 func = at(gast.Attribute(self.atom(func.value, s, out), func.attr, gast.Load()), func)
@@ -624,7 +683,9 @@ class _Flatten:
         keywords = []
         for k in e.keywords:
             if k.arg == "out" and not (isinstance(k.value, gast.Constant) and k.value.value is None):
-                into = k.value.elts[0] if isinstance(k.value, gast.Tuple) and len(k.value.elts) == 1 else k.value
+                into = (
+                    k.value.elts[0] if isinstance(k.value, gast.Tuple) and len(k.value.elts) == 1 else k.value
+                )
                 result_into = self.atom(into, s, out)
             else:
                 keywords.append(gast.keyword(k.arg, self.argument(k.value, s, out)))
@@ -647,7 +708,12 @@ class _Flatten:
         names = [p.name for p in rule.parameters]
         for i, a in enumerate(given[: len(names)]):
             kind = getattr(a, "fact", UNKNOWN).kind
-            if kind in ("list", "tuple") and names[i] in rule.wrt and self.taint.expr(a) and not _takes_sequences(rule, i):
+            if (
+                kind in ("list", "tuple")
+                and names[i] in rule.wrt
+                and self.taint.expr(a)
+                and not _takes_sequences(rule, i)
+            ):
                 function_ = self.support(np.asarray)
                 call_ = at(gast.Call(function_, [self.atom(a, s, out)], []), a)
                 made[i] = self.temporary(call_, s, out, "a", tainted=True)
@@ -659,6 +725,12 @@ class _Flatten:
         func = e.func
         owner = getattr(func, "fact", UNKNOWN)
         receiver, method = func, "__call__"
+        if (
+            isinstance(func, gast.Attribute)
+            and isinstance(func.value, gast.Call)
+            and _known(func.value.func) is super
+        ):
+            return self.of_super(e, func)
         if isinstance(func, gast.Attribute):
             owner, receiver, method = getattr(func.value, "fact", UNKNOWN), func.value, func.attr
         if owner.kind != "instance":
@@ -670,6 +742,21 @@ class _Flatten:
         made.fact = getattr(e, "fact", UNKNOWN)
         return at(made, e)
 
+    def of_super(self, e: Any, func: Any) -> Any:
+        """`super().method(...)` as a call of the function that comes next in the order of the object's class."""
+        cell = self.externals.scope.cells.get("__class__")
+        owner = self.self_fact
+        if cell is not None and owner.kind == "instance" and not func.value.args:
+            order = owner.items.__mro__
+            following = order[order.index(cell.cell_contents) + 1 :] if cell.cell_contents in order else ()
+            found = next((vars(c)[func.attr] for c in following if func.attr in vars(c)), None)
+            if isinstance(found, types.FunctionType):
+                made = gast.Call(self.support(found), [name(self.self_name), *e.args], e.keywords)
+                return at(made, e)
+        if self.self_name in self.taint.names:
+            raise self.refuse(e, "this use of `super()`", "Call the base class by its name.")
+        return e
+
     def mapped(self, e: Any, s: Any, out: Block) -> Any:
         """`map(f, xs)` as a loop that fills a list."""
         function = e.args[0] if is_atom(e.args[0]) else self.atom(e.args[0], s, out)
@@ -679,7 +766,11 @@ class _Flatten:
         item = self.names.fresh("item")
         self.taint.names.add(item)
         it = e.args[1] if len(e.args) == 2 else self.builtin(zip, *e.args[1:])
-        parts = [name(item)] if len(e.args) == 2 else [subscript(name(item), constant(i)) for i in range(len(e.args) - 1)]
+        parts = (
+            [name(item)]
+            if len(e.args) == 2
+            else [subscript(name(item), constant(i)) for i in range(len(e.args) - 1)]
+        )
         append = call(attribute(made, "append"), call(clone(function), *parts))
         append.func.value.fact = Fact("list")
         append.args[0].func.fact = getattr(function, "fact", UNKNOWN)
@@ -696,14 +787,21 @@ class _Flatten:
 def as_argument(index: Any) -> Any:
     """An index as an argument of a call: slices become `slice(...)`."""
     if isinstance(index, gast.Slice):
-        return call("slice", *(p if p is not None else constant(None) for p in (index.lower, index.upper, index.step)))
+        return call(
+            "slice", *(p if p is not None else constant(None) for p in (index.lower, index.upper, index.step))
+        )
     if isinstance(index, gast.Tuple):
         return gast.Tuple([as_argument(p) for p in index.elts], gast.Load())
     return index
 
 
 def _takes_sequences(rule: Any, position: int) -> bool:
-    return any(len(c.args) > position and isinstance(c.args[position], (tuple, list)) and not _numbers(c.args[position]) for c in rule.at)
+    return any(
+        len(c.args) > position
+        and isinstance(c.args[position], (tuple, list))
+        and not _numbers(c.args[position])
+        for c in rule.at
+    )
 
 
 def _numbers(x: Any) -> bool:
@@ -751,7 +849,9 @@ def suggest(e: Any) -> str:
     if isinstance(e, gast.Call):
         func = e.func
         word = func.attr if isinstance(func, gast.Attribute) else getattr(func, "id", "t")
-        return str(word) if len(word) <= 4 and word.isidentifier() and word.islower() else str(word)[0].lower()
+        return (
+            str(word) if len(word) <= 4 and word.isidentifier() and word.islower() else str(word)[0].lower()
+        )
     return "t"
 
 
@@ -813,13 +913,29 @@ class _Rename:
                 pinned |= set(s.names)
                 for n in s.names:
                     if n in self.taint.names:
-                        raise self.refuse(s, f"a write to the global or nonlocal `{n}`", "Return the value instead.")
+                        raise self.refuse(
+                            s, f"a write to the global or nonlocal `{n}`", "Return the value instead."
+                        )
             if isinstance(s, gast.ClassDef):
                 pinned |= dataflow.free_names(s.body) & self.local
             if isinstance(s, gast.FunctionDef):
                 for inner in gast.walk(s):
+                    if (
+                        isinstance(inner, gast.Nonlocal)
+                        and s.name in self.taint.names
+                        and set(inner.names) & self.local
+                    ):
+                        raise self.refuse(
+                            s,
+                            f"a nested function that writes the `nonlocal` `{inner.names[0]}`",
+                            "Return it.",
+                        )
                     if isinstance(inner, gast.Nonlocal) and set(inner.names) & self.taint.names & self.local:
-                        raise self.refuse(s, f"a write to `{inner.names[0]}` of the enclosing function", "Return it instead.")
+                        raise self.refuse(
+                            s,
+                            f"a write to `{inner.names[0]}` of the enclosing function",
+                            "Return it instead.",
+                        )
         for s in _walk_statements(body):
             heads = [s.value] if isinstance(s, (gast.Assign, gast.Expr)) else list(gast.iter_child_nodes(s))
             for node in heads:
@@ -840,7 +956,11 @@ class _Rename:
         for n in escaping:
             position, loops = places[id(self.closures[n])]
             for free in self.frees[n]:
-                later = [b for b in bindings.get(free, []) if places[b][0] > position or set(places[b][1]) & set(loops)]
+                later = [
+                    b
+                    for b in bindings.get(free, [])
+                    if places[b][0] > position or set(places[b][1]) & set(loops)
+                ]
                 if later:
                     if free in self.taint.names:
                         raise self.refuse(
@@ -906,6 +1026,32 @@ class _Rename:
             s.target = self.rename(s.target, env)
         out.append(s)
 
+    def stmt_Match(self, s: Any, env: dict[str, str], out: Block) -> None:
+        s.subject = self.rename(s.subject, env)
+        before = dict(env)
+        fresh: dict[str, str] = {}
+        for c in s.cases:
+            inner = dict(before)
+            for p in gast.walk(c.pattern):
+                for field in ("name", "rest"):
+                    v = getattr(p, field, None)
+                    if isinstance(v, str):
+                        if v not in fresh:
+                            fresh[v] = self.bind(v, env)
+                            if v in before:  # the value that it keeps if nothing matches
+                                out.append(assign(fresh[v], name(before[v]), s))
+                        inner[v] = fresh[v]
+                        setattr(p, field, fresh[v])
+                if isinstance(p, gast.MatchValue):
+                    p.value = self.rename(p.value, before)
+            if c.guard is not None:
+                c.guard = self.rename(c.guard, inner)
+            for b in c.body:  # the number of the case
+                for n in gast.walk(b):
+                    if isinstance(n, gast.Name):
+                        n.id = env.get(n.id, n.id)
+        out.append(s)
+
     def stmt_FunctionDef(self, s: Any, env: dict[str, str], out: Block) -> None:
         known = {n: env[n] for n in self.frees[s.name] if n in env}
         written = clone(s)  # as the user wrote it, for its own derivative
@@ -926,7 +1072,9 @@ class _Rename:
         out.append(s)
         env.update(merged)
 
-    def merge(self, paths: list[tuple[Block, dict[str, str]]], env: dict[str, str], live: set[str], s: Any) -> dict[str, str]:
+    def merge(
+        self, paths: list[tuple[Block, dict[str, str]]], env: dict[str, str], live: set[str], s: Any
+    ) -> dict[str, str]:
         """After paths join: one name for each variable that they left with different ones."""
         merged = {}
         variables = sorted({v for _, e in paths for v in e if e.get(v) != env.get(v)})
@@ -950,7 +1098,9 @@ class _Rename:
         assigned = dataflow.bound_names([s]) if isinstance(s, gast.For) else dataflow.bound_names(s.body)
         entry = dataflow.liveness(s.body, set(after)) if s.body else set()
         around = self._live_at_head(s, after)
-        carried = sorted(v for v in assigned if v in (around | after) and v not in self.pinned and v not in self.closures)
+        carried = sorted(
+            v for v in assigned if v in (around | after) and v not in self.pinned and v not in self.closures
+        )
         del entry
         heads = {}
         for v in carried:
@@ -972,7 +1122,11 @@ class _Rename:
         self.block(s.body, inner)
         copies = [(heads[v], inner[v]) for v in carried if inner.get(v) != heads[v]]
         tail: Block = []
-        if s.body and isinstance(s.body[-1], gast.If) and any(isinstance(b, gast.Break) for b in s.body[-1].body):
+        if (
+            s.body
+            and isinstance(s.body[-1], gast.If)
+            and any(isinstance(b, gast.Break) for b in s.body[-1].body)
+        ):
             tail = [s.body.pop()]
         s.body.extend(self.parallel(copies, s))
         s.body.extend(tail)
@@ -1039,7 +1193,11 @@ class _Rename:
         unclear = sorted(v for v in assigned & handled if v in env or v in self.given)
         for v in sorted(assigned & handled):
             if v in self.taint.names and v in dataflow.reads([x for h in s.handlers for x in h.body]):
-                raise self.refuse(s, f"`except` after `{v}` may have been assigned", f"Assign `{v}` before `try` or after it.")
+                raise self.refuse(
+                    s,
+                    f"`except` after `{v}` may have been assigned",
+                    f"Assign `{v}` before `try` or after it.",
+                )
         del unclear
         then = dict(env)
         self.block(s.body, then)
@@ -1112,12 +1270,16 @@ def _uses(node: Any, s: Any) -> Any:
             yield n.id, direct and n is node.func
 
 
-def _number(body: Block, loops: tuple[int, ...], places: dict[int, Any], bindings: dict[str, list[int]]) -> None:
+def _number(
+    body: Block, loops: tuple[int, ...], places: dict[int, Any], bindings: dict[str, list[int]]
+) -> None:
     """The position and the surrounding loops of each statement, and the statements that bind each name."""
     for s in body:
         inner_loops = (*loops, id(s)) if isinstance(s, (gast.For, gast.While)) else loops
         places[id(s)] = (len(places), inner_loops)
-        binds = dataflow.head_binds(s) | ({s.target.id} if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name) else set())
+        binds = dataflow.head_binds(s) | (
+            {s.target.id} if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name) else set()
+        )
         for n in binds:
             bindings.setdefault(n, []).append(id(s))
         for inner in dataflow.blocks(s):

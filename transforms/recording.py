@@ -35,7 +35,9 @@ from srcgrad.transforms.tree.names import Names
 Block = list[Any]
 
 
-def record(forward: Block, reverse: Block, names: Names, facts: dict[str, Any], temporaries: set[str]) -> None:
+def record(
+    forward: Block, reverse: Block, names: Names, facts: dict[str, Any], temporaries: set[str]
+) -> None:
     """Both lists are changed in place."""
     _Record(forward, names, facts, temporaries).block(reverse)
 
@@ -133,7 +135,11 @@ class _Record:
         needed = self.recompute(body, needed, bound, primal)
         place, outer = self.parent[id(primal)]
         stops = bool(primal.body) and _is_stop(primal.body[-1])
-        counter = primal.target.id if isinstance(primal, gast.For) and isinstance(primal.target, gast.Name) else None
+        counter = (
+            primal.target.id
+            if isinstance(primal, gast.For) and isinstance(primal.target, gast.Name)
+            else None
+        )
         plain_range = _is_range(primal) and not stops and counter not in self.rebound(primal)
         if not needed or (plain_range and needed == [counter] and self.steady(primal.iter)):
             if plain_range and self.steady(primal.iter):
@@ -187,7 +193,9 @@ class _Record:
         self.parent[id(start)] = (place, outer)
         self.definitions.setdefault(count, []).append(start)
         primal.body.insert(0, augment(count, gast.Add(), constant(1), primal))
-        reversed_.target = gast.Name("_" if "_" not in self.names.used else self.names.fresh("_"), gast.Store(), None, None)
+        reversed_.target = gast.Name(
+            "_" if "_" not in self.names.used else self.names.fresh("_"), gast.Store(), None, None
+        )
         reversed_.iter = call("range", name(count))
         return [reversed_]
 
@@ -251,12 +259,20 @@ class _Record:
         if n not in self.temporaries or len(definitions) != 1 or not isinstance(definitions[0], gast.Assign):
             return None
         value = definitions[0].value
-        if self.facts.get(n, UNKNOWN).kind != "scalar" or not isinstance(definitions[0].targets[0], gast.Name):
+        if self.facts.get(n, UNKNOWN).kind != "scalar" or not isinstance(
+            definitions[0].targets[0], gast.Name
+        ):
             return None
-        simple = isinstance(value, gast.BinOp) and isinstance(value.op, (gast.Add, gast.Sub, gast.Mult, gast.Div))
+        simple = isinstance(value, gast.BinOp) and isinstance(
+            value.op, (gast.Add, gast.Sub, gast.Mult, gast.Div)
+        )
         simple = simple or (isinstance(value, gast.UnaryOp) and isinstance(value.op, gast.USub))
         simple = simple or (isinstance(value, gast.BinOp) and isinstance(value.op, (gast.Mod, gast.FloorDiv)))
-        return value if simple and all(isinstance(o, (gast.Name, gast.Constant)) for o in _operands(value)) else None
+        return (
+            value
+            if simple and all(isinstance(o, (gast.Name, gast.Constant)) for o in _operands(value))
+            else None
+        )
 
 
 def _operands(value: Any) -> list[Any]:

@@ -104,7 +104,9 @@ def _operation(value: Any) -> Operation:
     if isinstance(value, (gast.Tuple, gast.List)):
         kind = "tuple" if isinstance(value, gast.Tuple) else "list"
         pairs: list[tuple[Any, Any]] = list(enumerate(value.elts))
-        return Operation(kind, operands=_names([(i, e.value if isinstance(e, gast.Starred) else e) for i, e in pairs]))
+        return Operation(
+            kind, operands=_names([(i, e.value if isinstance(e, gast.Starred) else e) for i, e in pairs])
+        )
     if isinstance(value, gast.Dict):
         return Operation("dict", operands=_names(list(enumerate(value.values))))
     if isinstance(value, gast.Call):
@@ -162,14 +164,27 @@ def _call(e: Any) -> Operation:
             found = of_rule(method, [func.value, *e.args], e.keywords)
             if found.kind != "unknown":
                 return found
-        if owner.kind == "list" and func.attr in ("append", "pop", "insert", "reverse", "clear", "copy") and not starred:
+        if (
+            owner.kind == "list"
+            and func.attr in ("append", "pop", "insert", "reverse", "clear", "copy")
+            and not starred
+        ):
             return Operation(func.attr, operands=_names([("list", func.value), *values]))
-        if owner.kind in ("list", "dict", "tuple", "string") and func.attr in ("keys", "index", "count", "join", "format"):
+        if owner.kind in ("list", "dict", "tuple", "string") and func.attr in (
+            "keys",
+            "index",
+            "count",
+            "join",
+            "format",
+        ):
             return Operation("inert")
         if owner.kind == "dict" and func.attr == "copy":
             return Operation("copy_of", operands=_names([("x", func.value)]))
         return Operation("dispatch", operands=_names([("func", func.value), *values]))
-    captured = [(("captured", free), gast.Name(now, gast.Load(), None, None)) for free, now in getattr(e, "captured", [])]
+    captured = [
+        (("captured", free), gast.Name(now, gast.Load(), None, None))
+        for free, now in getattr(e, "captured", [])
+    ]
     if fact(func).kind == "closure":
         return Operation("call", function=fact(func).const, operands=_names([*captured, *values]))
     known = fact(func).const if fact(func).known else None
@@ -177,9 +192,13 @@ def _call(e: Any) -> Operation:
         return Operation("dispatch", operands=_names([("func", func), *values]))
     if table.find(known) is not None and not starred:
         return of_rule(known, e.args, e.keywords)
-    if (getattr(known, "__module__", None) or "").split(".")[0] in ("numpy", "scipy") and isinstance(known, types.FunctionType):
+    if (getattr(known, "__module__", None) or "").split(".")[0] in ("numpy", "scipy") and isinstance(
+        known, types.FunctionType
+    ):
         return Operation("unknown", function=known, operands=_names(values))
-    if getattr(known, "__srcgrad_wraps__", False):  # a transform's derivative is that of the function it transforms
+    if getattr(
+        known, "__srcgrad_wraps__", False
+    ):  # a transform's derivative is that of the function it transforms
         return Operation("copy", function=known, operands=_names([(None, a) for a in e.args[:1]]))
     if isinstance(known, types.FunctionType) and not starred:
         return Operation("call", function=known, operands=_names(values))
@@ -192,7 +211,11 @@ def _call(e: Any) -> Operation:
             return Operation("dict", operands=_names([(k.arg, k.value) for k in e.keywords]))
         if not e.keywords and fact(e.args[0]).kind == "dict":
             return Operation("copy_of", operands=_names([("x", e.args[0])]))
-    if isinstance(known, functools.partial) or isinstance(known, (types.FunctionType, types.MethodType, type)) or callable(known):
+    if (
+        isinstance(known, functools.partial)
+        or isinstance(known, (types.FunctionType, types.MethodType, type))
+        or callable(known)
+    ):
         return Operation("dispatch", function=known, operands=_names(values))
     return Operation("dispatch", operands=_names([("func", func), *values]))
 

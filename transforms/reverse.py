@@ -116,10 +116,13 @@ class Reverse:
 
     # Entry -----------------------------------------------------------------------------------------------------------
 
-    def function(self, seed: Callable[[Any], Any], wanted: list[str]) -> tuple[Any, Block, list[Any]]:
+    def function(
+        self, seed: Callable[[Any], Any], wanted: list[str], incoming: dict[str, str]
+    ) -> tuple[Any, Block, list[Any]]:
         """The result's expression, the reverse sweep's statements, and the cotangent expressions of `wanted`.
 
-        `seed(result)` gives the cotangent expression of the result."""
+        `seed(result)` gives the cotangent expression of the result, `incoming` the names of the cotangents, after the
+        call, of parameters that the function changes."""
         body = self.tree.body
         assert isinstance(body[-1], gast.Return)
         result = body[-1].value
@@ -131,10 +134,17 @@ class Reverse:
             for i, e in enumerate(result.elts):
                 inner = e.value if isinstance(e, gast.Starred) else e
                 if isinstance(inner, gast.Name) and inner.id in self.active:
-                    part = given[i] if isinstance(given, list) else self.matched(subscript(clone(given), constant(i)), inner.id)
+                    part = (
+                        given[i]
+                        if isinstance(given, list)
+                        else self.matched(subscript(clone(given), constant(i)), inner.id)
+                    )
                     self.contribute(inner.id, part)
         elif isinstance(result, gast.Name) and result.id in self.active:
             self.contribute(result.id, seed(result))
+        for n, bar in incoming.items():
+            self.know(bar, self.facts.get(n, UNKNOWN) if self.kind(n) in NUMBERS else UNKNOWN)
+            self.contribute(n, name(bar))
         self.block(body[:-1], scope)
         outputs = []
         for w in wanted:
@@ -272,7 +282,9 @@ class Reverse:
 
     def has(self, n: str) -> bool:
         s = self.scope
-        return bool(s.pending.get(n) or s.items.get(n) or n in s.held or (n not in s.local and n not in s.moved))
+        return bool(
+            s.pending.get(n) or s.items.get(n) or n in s.held or (n not in s.local and n not in s.moved)
+        )
 
     def sum_of(self, terms: list[Term], n: str) -> Any:
         """The sum of contributions; equal ones are counted, and those of containers added by a helper."""
@@ -282,7 +294,11 @@ class Reverse:
             key = gast.dump(t.value)
             if key in seen and self.kind(n) in NUMBERS:
                 position = seen[key]
-                values[position] = multiply(constant(2), values[position]) if not isinstance(values[position], tuple) else None
+                values[position] = (
+                    multiply(constant(2), values[position])
+                    if not isinstance(values[position], tuple)
+                    else None
+                )
                 del seen[key]
                 continue
             seen[key] = len(values)
@@ -419,7 +435,11 @@ class Reverse:
         bar, fact = self.bar(n), self.facts.get(n, UNKNOWN)
         place = subscript(name(bar), clone(index), store=True)
         if isinstance(index, gast.Attribute):  # the marker of an attribute, see _key_node
-            self.emit(expression(call(self.external(trees.add_attribute), name(bar), name(n), constant(index.attr), value)))
+            self.emit(
+                expression(
+                    call(self.external(trees.add_attribute), name(bar), name(n), constant(index.attr), value)
+                )
+            )
             return
         if fact.kind == "array":
             if basic_index(self.known_index(index)):
@@ -427,11 +447,17 @@ class Reverse:
                 op, part = (gast.Sub(), value.operand) if minus else (gast.Add(), value)
                 self.emit(augment(place, op, part))
             else:
-                self.emit(expression(call(attribute(self.np("add"), "at"), name(bar), _as_index(clone(index)), value)))
+                self.emit(
+                    expression(
+                        call(attribute(self.np("add"), "at"), name(bar), _as_index(clone(index)), value)
+                    )
+                )
         elif _element(fact).kind == "scalar" and not isinstance(index, gast.Slice):
             self.emit(augment(place, gast.Add(), value))
         else:
-            self.emit(expression(call(self.external(trees.add_item), name(bar), _as_index(clone(index)), value)))
+            self.emit(
+                expression(call(self.external(trees.add_item), name(bar), _as_index(clone(index)), value))
+            )
 
     def known_index(self, index: Any) -> Any:
         made = clone(index)
@@ -538,7 +564,11 @@ class Reverse:
         scope.moved.clear()
         while pending:
             for entry in pending:
-                others = set().union(*(mentioned(v) for m, v, _, _ in pending if m != entry[0])) if len(pending) > 1 else set()
+                others = (
+                    set().union(*(mentioned(v) for m, v, _, _ in pending if m != entry[0]))
+                    if len(pending) > 1
+                    else set()
+                )
                 if self.bar(entry[0]) not in others:
                     pending.remove(entry)
                     self.write(*entry)
@@ -549,7 +579,9 @@ class Reverse:
                     if adds:
                         containers = self.kind(n) not in NUMBERS
                         old = name(self.bar(n))
-                        value = call(self.external(trees.add), old, value) if containers else total([old, value])
+                        value = (
+                            call(self.external(trees.add), old, value) if containers else total([old, value])
+                        )
                     values.append(self.shaped(value, n))
                 made = assign_tuple([self.bar(n) for n, *_ in pending], gast.Tuple(values, gast.Load()))
                 self.emit(made, pending[-1][3])
@@ -564,7 +596,9 @@ class Reverse:
         else:
             self.emit(assign(self.bar(n), self.shaped(value, n)), origin)
 
-    def descend(self, s: Any, bodies: list[Block], loop: bool, build: Callable[[list[Block]], Block | None]) -> None:
+    def descend(
+        self, s: Any, bodies: list[Block], loop: bool, build: Callable[[list[Block]], Block | None]
+    ) -> None:
         """The reverse of a statement that holds blocks. `build` makes the statements of the reversed blocks."""
         scope, origin, current = self.scope, self.origin, self.current
         bound = set().union(*(_rebound(b) for b in bodies)) & self.active
@@ -841,9 +875,12 @@ class Reverse:
                     continue
                 if p.kind is p.VAR_POSITIONAL:
                     arguments += [clone(e) for e in bound.elts]
-                elif p.kind is p.KEYWORD_ONLY or keywords or any(
-                    q.name not in op.binding for q in rule.parameters[: rule.parameters.index(p)]
-                ) or len(arguments) - 2 != rule.parameters.index(p):
+                elif (
+                    p.kind is p.KEYWORD_ONLY
+                    or keywords
+                    or any(q.name not in op.binding for q in rule.parameters[: rule.parameters.index(p)])
+                    or len(arguments) - 2 != rule.parameters.index(p)
+                ):
                     keywords.append(gast.keyword(p.name, clone(bound)))
                 else:
                     arguments.append(clone(bound))
@@ -899,7 +936,11 @@ class Reverse:
             g, lazy = self.spread(g, v), False
         real = getattr(rule, "real", False)
         wanted = [(n, entries[rule.wrt.index(w)]) for w, n in operands]
-        wanted = [(n, p) for n, p in wanted if not (isinstance(p, gast.Constant) and p.value is None) and not is_zero(p)]
+        wanted = [
+            (n, p)
+            for n, p in wanted
+            if not (isinstance(p, gast.Constant) and p.value is None) and not is_zero(p)
+        ]
         g = self.once(g, len(wanted), v)
         for n, partial in wanted:
             value = multiply(g, partial)
@@ -915,7 +956,14 @@ class Reverse:
         shape = self.fact(value)
         if x.kind == "scalar" and z.kind == "array" and shape.kind == "array" and z.real and x.real:
             return call(self.np("sum"), value)
-        if x.kind == "array" and z.kind == "array" and x.shape and z.shape and len(z.shape) == len(x.shape) + 1 and z.real:
+        if (
+            x.kind == "array"
+            and z.kind == "array"
+            and x.shape
+            and z.shape
+            and len(z.shape) == len(x.shape) + 1
+            and z.real
+        ):
             trailing = Fact("array", z.shape[1:])
             if facts_module.fits(x, trailing) and shape.rank == len(z.shape):
                 return call(self.np("sum"), value, axis=constant(0))
@@ -987,10 +1035,19 @@ class Reverse:
             if n not in self.active:
                 continue
             if isinstance(value, gast.Dict):
-                this, after = value.keys[key], list(zip(value.keys[key + 1 :], value.values[key + 1 :], strict=True))
-                if this is not None and any(k is not None and gast.dump(k) == gast.dump(this) for k, _ in after):
+                this, after = (
+                    value.keys[key],
+                    list(zip(value.keys[key + 1 :], value.values[key + 1 :], strict=True)),
+                )
+                if this is not None and any(
+                    k is not None and gast.dump(k) == gast.dump(this) for k, _ in after
+                ):
                     continue
-                later = [clone(v) if k is None else list_([clone(k)]) for k, v in after if this is None or k is None]
+                later = [
+                    clone(v) if k is None else list_([clone(k)])
+                    for k, v in after
+                    if this is None or k is None
+                ]
                 if this is None:
                     self.contribute(n, call(self.external(trees.select), clone(g), name(n), *later))
                 elif later:
@@ -1009,7 +1066,9 @@ class Reverse:
     def flow_sequence(self, op: Any, g: Any, v: str, s: Any) -> None:
         n = op.operands[0][1]
         if self.kind(n) not in ("list", "tuple", "array", "numeric"):
-            raise self.refuse(op.node, f"cannot differentiate `{op.function.__name__}` of this", "Build the list in a loop.")
+            raise self.refuse(
+                op.node, f"cannot differentiate `{op.function.__name__}` of this", "Build the list in a loop."
+            )
         self.contribute(n, call(self.external(trees.match), g, name(n)))
 
     def flow_concat(self, op: Any, g: Any, v: str, s: Any) -> None:
@@ -1056,7 +1115,9 @@ class Reverse:
                 self.buffer(x)
                 if star:
                     self.emit(
-                        expression(call(self.external(trees.add_item), name(self.bar(x)), _as_index(index), g))
+                        expression(
+                            call(self.external(trees.add_item), name(self.bar(x)), _as_index(index), g)
+                        )
                     )
                 else:
                     self.add_item(x, index, g)
@@ -1077,7 +1138,11 @@ class Reverse:
         fact = self.facts.get(x, UNKNOWN)
         basic = basic_index(self.known_index(index))
         if isinstance(value, gast.Name) and value.id in self.active:
-            piece = facts_module.getitem(fact, self.known_index(index)) if fact.kind == "array" else _element(fact)
+            piece = (
+                facts_module.getitem(fact, self.known_index(index))
+                if fact.kind == "array"
+                else _element(fact)
+            )
             if isinstance(index, gast.Slice) and fact.kind != "array":
                 piece = UNKNOWN
             if fact.kind == "array" and basic:
@@ -1114,7 +1179,9 @@ class Reverse:
             if fact.kind == "scalar":
                 self.contribute(value.id, name(made))
             elif fact.kind in NUMBERS:
-                self.contribute(value.id, call(self.external(support.unbroadcast), name(made), name(value.id)))
+                self.contribute(
+                    value.id, call(self.external(support.unbroadcast), name(made), name(value.id))
+                )
             else:
                 self.contribute(value.id, name(made))
         else:
@@ -1129,7 +1196,9 @@ class Reverse:
 
     def clear(self, x: str, index: Any, fact: Fact, basic: bool) -> None:
         bar = self.bar(x)
-        if fact.kind in ("list", "unknown", "numeric") and (isinstance(index, gast.Slice) or fact.kind != "list"):
+        if fact.kind in ("list", "unknown", "numeric") and (
+            isinstance(index, gast.Slice) or fact.kind != "list"
+        ):
             self.emit(expression(call(self.external(trees.clear_item), name(bar), _as_index(clone(index)))))
         else:
             self.emit(assign(subscript(name(bar), clone(index), store=True), constant(0.0)))
@@ -1202,7 +1271,11 @@ class Reverse:
         self.know(new, fact)
         self.facts[old] = self.facts[new] = fact
         itself = isinstance(value, gast.Name) and value.id == x
-        binding = {parameters[0]: name(new), parameters[1]: name(old), parameters[2]: name(old) if itself else clone(value)}
+        binding = {
+            parameters[0]: name(new),
+            parameters[1]: name(old),
+            parameters[2]: name(old) if itself else clone(value),
+        }
         entries = self.inliner.entries(rule.partials, binding)
         assert entries is not None
         gives = isinstance(value, gast.Name) and value.id in self.active
@@ -1250,7 +1323,11 @@ class Reverse:
                 self.settle({self.bar(x)}, but=x)
                 if not local:
                     self.scope.touched[x] = self.scope.touched.get(x, "add")
-                if isinstance(back, gast.BinOp) and isinstance(back.left, gast.Name) and back.left.id == self.bar(x):
+                if (
+                    isinstance(back, gast.BinOp)
+                    and isinstance(back.left, gast.Name)
+                    and back.left.id == self.bar(x)
+                ):
                     self.emit(_ours(augment(self.bar(x), back.op, back.right)))
                 else:
                     self.emit(assign(self.bar(x), back))
@@ -1270,7 +1347,11 @@ class Reverse:
 
     def stmt_Delete(self, s: Any) -> None:
         (to,) = s.targets
-        if not isinstance(to, gast.Subscript) or not isinstance(to.value, gast.Name) or to.value.id not in self.active:
+        if (
+            not isinstance(to, gast.Subscript)
+            or not isinstance(to.value, gast.Name)
+            or to.value.id not in self.active
+        ):
             return
         x = to.value.id
         bar = self.buffer(x)
@@ -1289,7 +1370,9 @@ class Reverse:
         g = self.once(g, 2, s.name)
         for n in sorted(getattr(s, "captured", {}).values()):
             if n in self.active:
-                self.contribute(n, call(self.external(trees.get_attribute), clone(g), name(s.name), constant(n)))
+                self.contribute(
+                    n, call(self.external(trees.get_attribute), clone(g), name(s.name), constant(n))
+                )
 
     # Lists -------------------------------------------------------------------------------------------------------------
 
@@ -1313,7 +1396,9 @@ class Reverse:
             if xs not in self.active:
                 return
             if op.kind == "clear":
-                raise self.refuse(s, "cannot differentiate `clear` of a differentiated list", "Start a new list.")
+                raise self.refuse(
+                    s, "cannot differentiate `clear` of a differentiated list", "Start a new list."
+                )
             bar = self.buffer(xs)
             self.emit(expression(call(attribute(bar, "reverse"))))
 
@@ -1321,7 +1406,9 @@ class Reverse:
         owner, value = s.value.func.value, s.value.args[0]
         if not isinstance(owner, gast.Name) or owner.id not in self.active:
             if isinstance(value, gast.Name) and value.id in self.active and owner.id not in self.facts:
-                raise self.refuse(s, f"cannot differentiate a write into `{owner.id}`", "Return the value instead.")
+                raise self.refuse(
+                    s, f"cannot differentiate a write into `{owner.id}`", "Return the value instead."
+                )
             return
         bar = self.buffer(owner.id)
         taken = call(attribute(bar, "pop"))
@@ -1377,13 +1464,23 @@ class Reverse:
         given = [(k, n) for k, n in op.operands if n in self.active]
         useful = v is not None and v in self.active
         if v is None and op.kind == "dispatch":
-            changing = [n for _, n in op.operands if n in self.varied and self.kind(n) not in ("scalar", "string", "none")]
+            changing = [
+                n
+                for _, n in op.operands
+                if n in self.varied and self.kind(n) not in ("scalar", "string", "none")
+            ]
             if changing:
                 raise self.refuse(
                     op.node,
                     f"cannot tell whether `{written(op.node, op.function)}` writes into `{changing[0]}`",
                     "Use its result, or write the update out.",
                 )
+        changes = op.kind == "call" and any(n in self.active and self.has(n) for n in self.aliases.written(s))
+        if changes:
+            g = self.cotangent(v, s) if useful and v is not None else None
+            g = constant(0.0) if g is None else self.once(self.spread(g, v), 2, v) if v is not None else g
+            self.pair(self, s, op, given, g, v)
+            return
         if not useful or not given:
             if given and op.kind == "dispatch" and op.function is not None:
                 self.pair(self, s, op, given, None, None)
@@ -1450,7 +1547,14 @@ def mentioned(e: Any) -> set[str]:
     return {n.id for n in gast.walk(e) if isinstance(n, gast.Name)}
 
 
-SHAPE_ONLY = {"unbroadcast": 1, "match": 1, "zeros_like": 0, "full_like": 0, "add_attribute": 1, "get_attribute": 1}
+SHAPE_ONLY = {
+    "unbroadcast": 1,
+    "match": 1,
+    "zeros_like": 0,
+    "full_like": 0,
+    "add_attribute": 1,
+    "get_attribute": 1,
+}
 
 
 def value_names(e: Any) -> set[str]:
@@ -1468,7 +1572,11 @@ def value_names(e: Any) -> set[str]:
         if isinstance(node, gast.Call):
             word = node.func.attr if isinstance(node.func, gast.Attribute) else getattr(node.func, "id", "")
             position = SHAPE_ONLY.get(word.rstrip("_"))
-            if position is not None and len(node.args) > position and isinstance(node.args[position], gast.Name):
+            if (
+                position is not None
+                and len(node.args) > position
+                and isinstance(node.args[position], gast.Name)
+            ):
                 children.remove(node.args[position])
         todo.extend(children)
     return found
@@ -1486,7 +1594,9 @@ def atomic(e: Any) -> bool:
 
 def fresh(e: Any) -> bool:
     """Does the expression make a value that nobody else holds?"""
-    return isinstance(e, gast.BinOp) or (isinstance(e, gast.UnaryOp) and not isinstance(e.operand, gast.Constant))
+    return isinstance(e, gast.BinOp) or (
+        isinstance(e, gast.UnaryOp) and not isinstance(e.operand, gast.Constant)
+    )
 
 
 class _Replace(gast.NodeTransformer):
@@ -1524,9 +1634,17 @@ def _element(fact: Fact) -> Fact:
 
 
 def _static_key(index: Any) -> Any:
-    if isinstance(index, gast.Constant) and isinstance(index.value, (int, str)) and not isinstance(index.value, bool):
+    if (
+        isinstance(index, gast.Constant)
+        and isinstance(index.value, (int, str))
+        and not isinstance(index.value, bool)
+    ):
         return index.value
-    if isinstance(index, gast.UnaryOp) and isinstance(index.op, gast.USub) and isinstance(index.operand, gast.Constant):
+    if (
+        isinstance(index, gast.UnaryOp)
+        and isinstance(index.op, gast.USub)
+        and isinstance(index.operand, gast.Constant)
+    ):
         return -index.operand.value if isinstance(index.operand.value, int) else None
     return None
 

@@ -20,11 +20,53 @@ import gast
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.facts import UNKNOWN
 from srcgrad.transforms.tree import dataflow
-from srcgrad.transforms.tree.build import Recompute, Substitute, assign, clone, is_number, name, negative, root
+from srcgrad.transforms.tree.build import (
+    Recompute,
+    Substitute,
+    assign,
+    clone,
+    constant,
+    is_number,
+    name,
+    negative,
+    root,
+)
 
 Block = list[Any]
-PURE_BUILTINS = {len, range, reversed, bool, slice, int, float, abs, min, max, sum, list, tuple, dict, enumerate, zip, round}
-PURE_METHODS = {"copy", "sum", "mean", "reshape", "transpose", "dot", "ravel", "max", "min", "astype", "item", "any", "all"}
+PURE_BUILTINS = {
+    len,
+    range,
+    reversed,
+    bool,
+    slice,
+    int,
+    float,
+    abs,
+    min,
+    max,
+    sum,
+    list,
+    tuple,
+    dict,
+    enumerate,
+    zip,
+    round,
+}
+PURE_METHODS = {
+    "copy",
+    "sum",
+    "mean",
+    "reshape",
+    "transpose",
+    "dot",
+    "ravel",
+    "max",
+    "min",
+    "astype",
+    "item",
+    "any",
+    "all",
+}
 
 
 class Simplify:
@@ -67,7 +109,11 @@ class Simplify:
     def constants(self) -> bool:
         """Puts numbers in the place of temporaries that are bound once, to a number."""
         bindings = binding_counts(self.body)
-        augmented = {s.target.id for s in _all(self.body) if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name)}
+        augmented = {
+            s.target.id
+            for s in _all(self.body)
+            if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name)
+        }
         found = {}
         for s in _all(self.body):
             if isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Name) and is_number(s.value):
@@ -75,7 +121,9 @@ class Simplify:
                 if bindings[n] == 1 and n in self.temporaries and n not in self.pinned and n not in augmented:
                     found[n] = s.value
         sub = Recompute(found)
-        self.body[:] = [sub.visit(s) for s in self.body if not (isinstance(s, gast.Assign) and _bound_in(s, found))]
+        self.body[:] = [
+            sub.visit(s) for s in self.body if not (isinstance(s, gast.Assign) and _bound_in(s, found))
+        ]
         for s in _all(self.body):
             for inner in dataflow.blocks(s):
                 inner[:] = [x for x in inner if not _bound_in(x, found)] or [gast.Pass()]
@@ -143,7 +191,12 @@ class Simplify:
                 after = live.get(-id(s), set())
             for n in binds:
                 source = s.value.id if isinstance(s, gast.Assign) and isinstance(s.value, gast.Name) else None
-                clash(n, (after | binds) - {source} if isinstance(s, gast.Assign) and len(binds) == 1 else after | binds)
+                clash(
+                    n,
+                    (after | binds) - {source}
+                    if isinstance(s, gast.Assign) and len(binds) == 1
+                    else after | binds,
+                )
             for n in _mutated(s):
                 if self.facts.get(n, UNKNOWN).kind != "scalar":
                     clash(n, live.get(id(s), set()))
@@ -184,7 +237,12 @@ class Simplify:
             elif isinstance(s, (gast.For, gast.While)):
                 around = dataflow.liveness([s], set(live)) | live
                 new, _ = self._dead(s.body, around | live)
-                if not new and isinstance(s, gast.For) and self.pure(s.iter) and not (dataflow.stored(s.target) & live):
+                if (
+                    not new
+                    and isinstance(s, gast.For)
+                    and self.pure(s.iter)
+                    and not (dataflow.stored(s.target) & live)
+                ):
                     continue
                 s.body = new or [gast.Pass()]
                 live = around
@@ -201,7 +259,12 @@ class Simplify:
                 live = (live - {s.targets[0].id}) | dataflow.head_reads(s)
             elif isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name):
                 scalar = self.facts.get(s.target.id, UNKNOWN).kind == "scalar"
-                if s.target.id not in live and scalar and self.pure(s.value) and s.target.id not in self.pinned:
+                if (
+                    s.target.id not in live
+                    and scalar
+                    and self.pure(s.value)
+                    and s.target.id not in self.pinned
+                ):
                     continue
                 live = live | dataflow.head_reads(s)
             elif isinstance(s, gast.FunctionDef):
@@ -239,10 +302,16 @@ class Simplify:
                 return True
             if module == "srcgrad.runtime.trees":
                 return found.__name__ not in ("add_item", "add_attribute", "clear_item")
-            if "random" in module or (isinstance(func, gast.Attribute) and "random" in str(getattr(func.value, "attr", ""))):
+            if "random" in module or (
+                isinstance(func, gast.Attribute) and "random" in str(getattr(func.value, "attr", ""))
+            ):
                 return False
             return table.find(found) is not None
-        return isinstance(func, gast.Attribute) and func.attr in PURE_METHODS and isinstance(func.value, (gast.Name, gast.Subscript))
+        return (
+            isinstance(func, gast.Attribute)
+            and func.attr in PURE_METHODS
+            and isinstance(func.value, (gast.Name, gast.Subscript))
+        )
 
     # Loops over sequences ----------------------------------------------------------------------------------------------------
 
@@ -256,12 +325,16 @@ class Simplify:
             if not (isinstance(s, gast.For) and isinstance(s.target, gast.Name) and s.body):
                 continue
             it, first = s.iter, s.body[0]
-            if not (isinstance(it, gast.Call) and getattr(it.func, "id", "") == "range" and len(it.args) == 1):
+            if not (
+                isinstance(it, gast.Call) and getattr(it.func, "id", "") == "range" and len(it.args) == 1
+            ):
                 continue
             length = it.args[0]
             if isinstance(length, gast.Name):
                 length = defined.get(length.id)
-            if not (isinstance(length, gast.Call) and getattr(length.func, "id", "") == "len" and length.args):
+            if not (
+                isinstance(length, gast.Call) and getattr(length.func, "id", "") == "len" and length.args
+            ):
                 continue
             xs = length.args[0]
             if not (
@@ -358,7 +431,11 @@ class Simplify:
             s = body[i]
             if isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Name) and is_number(s.value, 0):
                 n = s.targets[0].id
-                if n in self.temporaries and n not in self.pinned and self.facts.get(n, UNKNOWN).kind == "scalar":
+                if (
+                    n in self.temporaries
+                    and n not in self.pinned
+                    and self.facts.get(n, UNKNOWN).kind == "scalar"
+                ):
                     j = next((j for j in range(i + 1, len(body)) if _touches(body[j], n)), None)
                     if j is not None and self.start_with(body, j, n):
                         del body[i]
@@ -372,6 +449,8 @@ class Simplify:
             if n in dataflow.free_names(s.value) or not isinstance(s.op, (gast.Add, gast.Sub)):
                 return False
             value = s.value if isinstance(s.op, gast.Add) else negative(s.value)
+            if is_number(value):
+                value = constant(float(value.value))
             made = assign(n, value, s)
             _keep_notes(made, s)
             body[j] = made
@@ -403,7 +482,9 @@ class Simplify:
             for node in _in_order(s):
                 order.setdefault(node, None)
         functions = {s.name for s in _all(self.body) if isinstance(s, gast.FunctionDef)}
-        fixed = {n for n in order if n not in self.made or n in self.pinned or n in self.parameters} | functions
+        fixed = {
+            n for n in order if n not in self.made or n in self.pinned or n in self.parameters
+        } | functions
         taken = self.reserved | fixed
         renamed: dict[str, str] = {}
         for n in order:
@@ -462,7 +543,11 @@ class Simplify:
             rule = table.find(found) if found is not None else None
             keeps = rule is not None and rule.alias == "fresh"
             keeps = keeps or (isinstance(e.func, gast.Attribute) and e.func.attr in ("copy", "sum", "mean"))
-            return set().union(*(self.handed_inside(p) if keeps else self.handed(p) for p in parts)) if parts else set()
+            return (
+                set().union(*(self.handed_inside(p) if keeps else self.handed(p) for p in parts))
+                if parts
+                else set()
+            )
         return {n.id for n in gast.walk(e) if isinstance(n, gast.Name)}
 
     def handed_inside(self, e: Any) -> set[str]:
@@ -475,10 +560,18 @@ class Simplify:
             return True
         if isinstance(e, gast.Call):
             found = self.lookup(e.func)
-            if isinstance(e.func, gast.Attribute) and e.func.attr in ("copy", "sum", "zeros_like", "full_like", "array"):
+            if isinstance(e.func, gast.Attribute) and e.func.attr in (
+                "copy",
+                "sum",
+                "zeros_like",
+                "full_like",
+                "array",
+            ):
                 return True
             rule = table.find(found) if found is not None else None
-            return rule is not None and rule.alias == "fresh" and found.__name__ not in ("unbroadcast", "expand")
+            return (
+                rule is not None and rule.alias == "fresh" and found.__name__ not in ("unbroadcast", "expand")
+            )
         return False
 
     def _updates(self, body: Block, shared: set[str]) -> None:
@@ -592,7 +685,11 @@ def _bound_in(s: Any, names: Any) -> bool:
 
 def _copies(body: Block) -> Any:
     for s in _all(body):
-        if isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Name) and isinstance(s.value, gast.Name):
+        if (
+            isinstance(s, gast.Assign)
+            and isinstance(s.targets[0], gast.Name)
+            and isinstance(s.value, gast.Name)
+        ):
             if s.targets[0].id != s.value.id:
                 yield s.targets[0].id, s.value.id
 
@@ -624,7 +721,9 @@ def _mutated(s: Any) -> list[str]:
         if isinstance(s, gast.AugAssign) and isinstance(to, gast.Name):
             return [to.id]
     if isinstance(s, gast.Delete):
-        return [t.value.id for t in s.targets if isinstance(t, gast.Subscript) and isinstance(t.value, gast.Name)]
+        return [
+            t.value.id for t in s.targets if isinstance(t, gast.Subscript) and isinstance(t.value, gast.Name)
+        ]
     found = []
     value = getattr(s, "value", None)
     if isinstance(value, gast.Call):

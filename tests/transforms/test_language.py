@@ -41,7 +41,9 @@ def check(f, *args, argnums=(0,)):
         expected = differences(f, tuple(a.copy() if isinstance(a, np.ndarray) else a for a in args), argnum)
         got = srcgrad.grad(f, argnum)(*[a.copy() if isinstance(a, np.ndarray) else a for a in args])
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
-        value, got = srcgrad.value_and_grad(f, argnum)(*[a.copy() if isinstance(a, np.ndarray) else a for a in args])
+        value, got = srcgrad.value_and_grad(f, argnum)(
+            *[a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        )
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
         assert value == f(*[a.copy() if isinstance(a, np.ndarray) else a for a in args])
 
@@ -265,7 +267,9 @@ def carried_array(x):
 
 
 def helper_calls(x):
-    return scaled(x) + scaled(x, 3.0) * scaled(x, shift=x, by=x) + clamp(x, 0.5, 3.0) + clamp(0.1 * x, 0.5, 3.0)
+    return (
+        scaled(x) + scaled(x, 3.0) * scaled(x, shift=x, by=x) + clamp(x, 0.5, 3.0) + clamp(0.1 * x, 0.5, 3.0)
+    )
 
 
 def helper_in_loop(x):
@@ -341,7 +345,14 @@ def partials(x):
 def methods(x):
     layer = Layer(x, b=0.1)
     fixed = Layer(0.7)
-    return layer(x) + layer.apply(0.5) + fixed.apply(x, times=3) + Layer.square(x) + fixed.scaled(x) + layer.double
+    return (
+        layer(x)
+        + layer.apply(0.5)
+        + fixed.apply(x, times=3)
+        + Layer.square(x)
+        + fixed.scaled(x)
+        + layer.double
+    )
 
 
 def records(x):
@@ -617,7 +628,9 @@ def numpy_everyday(m):
     g = np.pad(np.tile(m[0], 2), 1) * np.repeat(m[0, :2], 4)
     h = np.linalg.norm(m) + np.linalg.det(e + np.eye(2)) + np.linalg.slogdet(d + np.eye(2))[1]
     u, v = np.split(m.T.ravel(), 2)
-    return a.sum() + b.sum() + c.sum() + d.sum() + f.sum() + g.sum() + h + (u * v).sum() + np.var(np.roll(m, 1))
+    return (
+        a.sum() + b.sum() + c.sum() + d.sum() + f.sum() + g.sum() + h + (u * v).sum() + np.var(np.roll(m, 1))
+    )
 
 
 def augmented_containers(x):
@@ -821,3 +834,59 @@ def test_deep_stores(f):
 
 def test_gradient_of_a_list_that_changes_has_the_structure_that_was_passed():
     assert srcgrad.grad(pops_argument)([2.0, 3.0]) == [18.0, 12.0]
+
+
+def fill(out, x, n):
+    for i in range(n):
+        out[i] = x * (i + 1) + out[i - 1]
+    return out[0] * 2.0
+
+
+def scale_all(xs, by):
+    xs *= by
+
+
+def writes_into_arguments(x):
+    buf = np.zeros(3)
+    a = fill(buf, x, 3)
+    b = fill(buf, x * x, 2)
+    scale_all(buf, x)
+    ys = [x, 1.0]
+    push(ys, x * 3)
+    return a * b + buf.sum() + sum(ys)
+
+
+def push(xs, v):
+    xs.append(v)
+    xs[0] = xs[0] * v
+
+
+class Counter:
+    def __init__(self, w):
+        self.w = w
+        self.calls = 0
+        self.total = 0.0
+
+    def step(self, h):
+        self.calls += 1
+        self.total += self.w * h
+        return h * self.w
+
+
+class Loud(Counter):
+    def step(self, h):
+        return super().step(h) * 2.0
+
+
+def stateful(x):
+    c = Counter(x)
+    d = Loud(2.0)
+    h = x
+    for _ in range(3):
+        h = c.step(h) + d.step(x)
+    return h + c.total * c.calls + d.total
+
+
+@pytest.mark.parametrize("f", [writes_into_arguments, stateful])
+def test_callees_that_write(f):
+    check(f, 1.3)

@@ -35,7 +35,9 @@ def constant(value: Any) -> gast.Constant:
 def call(function: gast.expr | str, *args: gast.expr, **keywords: gast.expr) -> gast.Call:
     if isinstance(function, str):
         function = name(function)
-        function.ours = True  # a builtin that the user may have shadowed, or a name that emitted code brings along
+        function.ours = (
+            True  # a builtin that the user may have shadowed, or a name that emitted code brings along
+        )
     return gast.Call(function, list(args), [gast.keyword(k, v) for k, v in keywords.items()])
 
 
@@ -69,7 +71,9 @@ def assign_tuple(names: Sequence[str], value: gast.expr, like: gast.stmt | None 
     return at(gast.Assign([to], value, None), like)
 
 
-def augment(to: gast.expr | str, operator: gast.operator, value: gast.expr, like: gast.stmt | None = None) -> gast.AugAssign:
+def augment(
+    to: gast.expr | str, operator: gast.operator, value: gast.expr, like: gast.stmt | None = None
+) -> gast.AugAssign:
     if isinstance(to, str):
         to = target(to)
     return at(gast.AugAssign(to, operator, value), like)

@@ -7,7 +7,15 @@ from typing import Any
 
 import gast
 
-SCOPES = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+SCOPES = (
+    gast.FunctionDef,
+    gast.AsyncFunctionDef,
+    gast.Lambda,
+    gast.ListComp,
+    gast.SetComp,
+    gast.DictComp,
+    gast.GeneratorExp,
+)
 BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -137,7 +145,9 @@ def head_binds(stmt: gast.stmt) -> set[str]:
     if isinstance(stmt, gast.For):
         return stored(stmt.target)
     if isinstance(stmt, gast.With):
-        return {n for item in stmt.items if item.optional_vars is not None for n in stored(item.optional_vars)}
+        return {
+            n for item in stmt.items if item.optional_vars is not None for n in stored(item.optional_vars)
+        }
     if isinstance(stmt, (gast.If, gast.While)):
         return bound_names([stmt.test])
     if isinstance(stmt, gast.Try):

@@ -83,7 +83,10 @@ class Inliner:
             truth = self.truth(test.operand, binding, rule)
             return None if truth is None else not truth
         if isinstance(test, gast.Compare) and len(test.ops) == 1:
-            left, right = self.static(test.left, binding, rule), self.static(test.comparators[0], binding, rule)
+            left, right = (
+                self.static(test.left, binding, rule),
+                self.static(test.comparators[0], binding, rule),
+            )
             if isinstance(test.ops[0], (gast.Is, gast.IsNot)) and right == ("value", None):
                 if left is None:
                     return None
@@ -136,7 +139,12 @@ class Inliner:
         if isinstance(e, gast.Attribute) and e.attr == "ndim" and _parameter(e.value, binding):
             rank = self.fact_of(binding[e.value.id]).rank
             return None if rank is None else ("value", rank)
-        if isinstance(e, gast.Call) and isinstance(e.func, gast.Attribute) and e.func.attr == "ndim" and len(e.args) == 1:
+        if (
+            isinstance(e, gast.Call)
+            and isinstance(e.func, gast.Attribute)
+            and e.func.attr == "ndim"
+            and len(e.args) == 1
+        ):
             rank = self.fact_of(binding[e.args[0].id]).rank if _parameter(e.args[0], binding) else None
             return None if rank is None else ("value", rank)
         return None
@@ -153,7 +161,10 @@ class Inliner:
             return self.outer(e, rule)
         if isinstance(e, gast.Attribute):
             owner = _lookup(e.value, rule)
-            if isinstance(owner, types.ModuleType) and owner.__name__.split(".")[0] in ("srcgrad", "builtins"):
+            if isinstance(owner, types.ModuleType) and owner.__name__.split(".")[0] in (
+                "srcgrad",
+                "builtins",
+            ):
                 found = getattr(owner, e.attr)
                 return self.outer(gast.Name(e.attr, gast.Load(), None, None), rule, found)
         if isinstance(e, gast.Call) and isinstance(e.func, gast.Name):
@@ -165,8 +176,14 @@ class Inliner:
         for field in e._fields:
             value = getattr(e, field, None)
             if isinstance(value, list):
-                setattr(e, field, [self.put_in(v, binding, rule, bound) if isinstance(v, gast.AST) else v for v in value])
-            elif isinstance(value, gast.AST) and not isinstance(value, (gast.operator, gast.unaryop, gast.expr_context)):
+                setattr(
+                    e,
+                    field,
+                    [self.put_in(v, binding, rule, bound) if isinstance(v, gast.AST) else v for v in value],
+                )
+            elif isinstance(value, gast.AST) and not isinstance(
+                value, (gast.operator, gast.unaryop, gast.expr_context)
+            ):
                 setattr(e, field, self.put_in(value, binding, rule, bound))
         return self.simplify(e)
 
@@ -216,7 +233,12 @@ class Inliner:
                 return constant(1)
         if isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.USub):
             return negative(e.operand)
-        if isinstance(e, gast.Compare) and len(e.ops) == 1 and is_number(e.left) and is_number(e.comparators[0]):
+        if (
+            isinstance(e, gast.Compare)
+            and len(e.ops) == 1
+            and is_number(e.left)
+            and is_number(e.comparators[0])
+        ):
             return constant(int(COMPARISONS[type(e.ops[0])](e.left.value, e.comparators[0].value)))
         return e
 

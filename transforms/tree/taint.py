@@ -13,7 +13,18 @@ import gast
 
 from srcgrad.transforms.tree import dataflow
 
-CONSTANT_ATTRIBUTES = {"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides", "flags", "__name__", "__class__"}
+CONSTANT_ATTRIBUTES = {
+    "shape",
+    "ndim",
+    "size",
+    "dtype",
+    "itemsize",
+    "nbytes",
+    "strides",
+    "flags",
+    "__name__",
+    "__class__",
+}
 
 
 class Taint:
@@ -21,7 +32,11 @@ class Taint:
     of calling an object never carries a derivative."""
 
     def __init__(
-        self, names: Iterable[str], body: list[Any], lookup: Callable[[Any], Any], discrete: Callable[[Any], bool]
+        self,
+        names: Iterable[str],
+        body: list[Any],
+        lookup: Callable[[Any], Any],
+        discrete: Callable[[Any], bool],
     ) -> None:
         self.names = set(names)
         self.lookup, self.discrete = lookup, discrete
@@ -40,7 +55,9 @@ class Taint:
                 if self.expr(s.iter):
                     self.add_target(s.target)
             elif isinstance(s, (gast.FunctionDef, gast.ClassDef)):
-                free = dataflow.free_names(s) if isinstance(s, gast.FunctionDef) else dataflow.free_names(s.body)
+                free = (
+                    dataflow.free_names(s) if isinstance(s, gast.FunctionDef) else dataflow.free_names(s.body)
+                )
                 if free & self.names:
                     self.names.add(s.name)
             elif isinstance(s, gast.Match) and self.expr(s.subject):
@@ -58,7 +75,11 @@ class Taint:
                     self.names.add(walrus.target.id)
                 elif isinstance(walrus, gast.comprehension) and self.expr(walrus.iter):
                     self.names |= dataflow.stored(walrus.target)
-                elif isinstance(walrus, gast.keyword) and walrus.arg == "out" and not isinstance(s, (gast.If, gast.For)):
+                elif (
+                    isinstance(walrus, gast.keyword)
+                    and walrus.arg == "out"
+                    and not isinstance(s, (gast.If, gast.For))
+                ):
                     self.add_target(walrus.value)
             for inner in dataflow.blocks(s):
                 self.block(inner)

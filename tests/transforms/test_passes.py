@@ -1,0 +1,131 @@
+"""Each pass on a corpus of programs: what it leaves has the form it promises, and computes what it was given to compute.
+
+The corpus: the programs of `test_language`, and generated ones with fixed seeds."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib
+import io
+import linecache
+import sys
+import types
+from collections import Counter
+
+import pytest
+
+import srcgrad
+from srcgrad.transforms import PASSES
+
+from ..fuzz.choices import Choices
+from ..fuzz.programs import program
+from . import test_language
+from .passes import run, same, unit, watched
+
+LANGUAGE = test_language.SCALAR + test_language.ARRAY
+KEEP_MEANING = ("desugar", "normalize")
+SEEDS = range(1, 151)
+
+
+def outcome(f, args):
+    """(value or exception, what was printed, the arguments afterwards)."""
+    args = copy.deepcopy(args)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        try:
+            value = f(*args)
+        except Exception as error:
+            value = type(error).__name__, str(error)
+    return value, printed.getvalue(), args
+
+
+def identical(got, expected):
+    return same(got[0], expected[0]) and got[1] == expected[1] and same(got[2], expected[2])
+
+
+def test_the_list_is_complete():
+    for p in PASSES:
+        module = importlib.import_module(p.module)
+        assert module.__doc__
+        assert p.why_here.endswith(".")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("generic", [False, True], ids=["kinds", "generic"])
+@pytest.mark.parametrize("given", LANGUAGE, ids=lambda p: p[0].__name__)
+def test_language(given, generic):
+    f, *args = given
+    expected = outcome(f, args)
+    made = unit(f, None if generic else args)
+    for stage in KEEP_MEANING:
+        assert identical(outcome(run(made, stage), args), expected), stage
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("given", LANGUAGE, ids=lambda p: p[0].__name__)
+def test_grammars_on_the_way_to_a_gradient(given):
+    f, *args = given
+    with watched():
+        srcgrad.grad(f).source_for(*copy.deepcopy(args))
+    with (
+        watched(),
+        contextlib.suppress(srcgrad.SrcgradError),
+    ):  # what needs an array may refuse an unknown value
+        srcgrad.grad(f).source  # noqa: B018
+
+
+@contextlib.contextmanager
+def module(text, number):
+    """A generated program as a module."""
+    name = f"generated_{number}"
+    made = types.ModuleType(name)
+    file = f"<{name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    sys.modules[name] = made
+    try:
+        exec(compile(text, file, "exec"), made.__dict__)
+        yield made
+    finally:
+        del sys.modules[name]
+        linecache.cache.pop(file)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_generated():
+    """The main function for its arguments' kinds, the functions that it calls for any."""
+    counts = Counter()
+    wrong = []
+    for seed in SEEDS:
+        text = program(Choices.seeded(seed), 12)
+        with module(text, seed) as made:
+            functions = {
+                n: f
+                for n, f in vars(made).items()
+                if isinstance(f, types.FunctionType) and f.__module__ == made.__name__
+            }
+            made.LOG.clear()
+            expected = *outcome(made.f, made.ARGS), list(made.LOG)
+            try:
+                units = {n: unit(f, made.ARGS if n == "f" else None) for n, f in functions.items()}
+            except srcgrad.SrcgradError:
+                counts["refused"] += 1
+                continue
+            for stage in KEEP_MEANING:
+                vars(made).update({n: run(u, stage) for n, u in units.items()})
+                made.LOG.clear()
+                got = *outcome(made.f, made.ARGS), list(made.LOG)
+                if identical(got[:3], expected[:3]) and same(got[3], expected[3]):
+                    counts[stage] += 1
+                else:
+                    wrong.append((seed, stage, got, expected))
+    assert not wrong
+    assert counts["refused"] < 0.02 * len(SEEDS)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_grammars_of_generated_programs():
+    for seed in SEEDS:
+        text = program(Choices.seeded(seed), 12)
+        with module(text, seed) as made, watched(), contextlib.suppress(srcgrad.SrcgradError):
+            srcgrad.grad(made.f, tuple(range(len(made.ARGS)))).source_for(*made.ARGS)
