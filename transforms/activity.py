@@ -2,8 +2,9 @@
 
 Before: normalized statements with facts.   After: the same; `active(...)` gives the set of active names.
 Why here: only active names get adjoints; whatever else the function does stays as it is.
-Both halves are fixed points over the statements, by name, since normalized names are single values (LESSONS of activity
-analysis: Hascoet, Naumann & Pascual, "To be recorded analysis in reverse-mode automatic differentiation", section 2).
+Both halves are fixed points over the statements, by name, since normalized names are single values (LESSONS
+of activity analysis: Hascoet, Naumann & Pascual, "To be recorded analysis in reverse-mode automatic
+differentiation", section 2).
 """
 
 from __future__ import annotations

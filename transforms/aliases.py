@@ -1,11 +1,13 @@
 """Aliases: which names may share memory, wherever something is written in place.
 
-Before: normalized statements with facts and activity.   After: the same, or a refusal that shows the write and the alias.
-Why here: the reverse pass treats each name as a value of its own, which is exact unless memory that one name writes is
-later seen through another. It also asks which values are overwritten before the reverse sweep reads them.
+Before: normalized statements with facts and activity.   After: the same, or a refusal that shows the write
+and the alias.
+Why here: the reverse pass treats each name as a value of its own, which is exact unless memory that one name
+writes is later seen through another. It also asks which values are overwritten before the reverse sweep reads
+them.
 
-The relation is followed along the statements (a fresh value shares with nothing; a name bound anew forgets what it shared).
-A token is a name, `x`, or what a container holds, `x*`.
+The relation is followed along the statements (a fresh value shares with nothing; a name bound anew forgets
+what it shared). A token is a name, `x`, or what a container holds, `x*`.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ Relation = dict[str, set[str]]
 
 
 class Aliases:
-    """`effects(operation)` tells for a call of a Python function: (parameters it writes into, may its result share memory
-    with an argument), by the names of the arguments."""
+    """`effects(operation)` tells for a call of a Python function: (parameters it writes into, may its result
+    share memory with an argument), by the names of the arguments."""
 
     def __init__(
         self,
@@ -76,7 +78,7 @@ class Aliases:
             return str(facts_module.of_global(found).kind) if found is not facts_module.MISSING else "unknown"
         return str(self.facts[n].kind)
 
-    # Who writes --------------------------------------------------------------------------------------------------------
+    # Who writes ---------------------------------------------------------------------------------------------
 
     def written(self, s: Any) -> list[str]:
         """Names whose memory a statement may write."""
@@ -115,7 +117,7 @@ class Aliases:
             for b in dataflow.blocks(s):
                 self.collect(b)
 
-    # The relation --------------------------------------------------------------------------------------------------------
+    # The relation -------------------------------------------------------------------------------------------
 
     def find(self, t: str) -> str:
         while self.parent.get(t, t) != t:
@@ -288,7 +290,7 @@ class Aliases:
                 t.rstrip("*") for t in r.get(n, ())
             } & self.parameters
 
-    # For the reverse pass ------------------------------------------------------------------------------------------------
+    # For the reverse pass -----------------------------------------------------------------------------------
 
     def overwritten(self, n: str, s: Any) -> bool:
         """May the memory of `n`, as `s` reads it, be written before the reverse sweep?"""

@@ -4,29 +4,43 @@ from __future__ import annotations
 
 import inspect
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 import gast
 import numpy as np
 
 from srcgrad.runtime import dispatch, trees
-from srcgrad.runtime.errors import ArgumentError
-from srcgrad.transforms import facts as facts_module
-from srcgrad.transforms import tangent
-from srcgrad.transforms.compile import Callee, Compiler, Emitter, Pair, Unit, annotated_facts, fact_of
-from srcgrad.transforms.facts import UNKNOWN, Fact
+from srcgrad.runtime.errors import AliasError
+from srcgrad.transforms.compile import (
+    Callee,
+    Compiler,
+    Emitter,
+    Pair,
+    Unit,
+    annotated_facts,
+    classes_of,
+    fact_of,
+    hashable,
+    weakened,
+)
+from srcgrad.transforms.facts import Fact
 from srcgrad.transforms.load import load
 from srcgrad.transforms.read import read
-from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import assign, call, name
 from srcgrad.transforms.tree.names import Names, identifiers
 from srcgrad.transforms.write import unparse
 
 
-def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: int) -> Any:
-    """The emitted gradient for arguments of the kinds of `args` and `kwargs`."""
-    from srcgrad.gradient import Compiled
+class Emitted(NamedTuple):
+    """An emitted function, its text, and what must still hold for it to be valid: (globals, name, value)."""
 
+    function: Any
+    source: str
+    dependencies: list[tuple[dict[str, Any], str, Any]]
+
+
+def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: int) -> Emitted:
+    """The emitted gradient for arguments of the kinds of `args` and `kwargs`."""
     function = df.plain_for(args[leading:] if leading else args, kwargs)
     signature = df._parameters
     try:
@@ -52,20 +66,17 @@ def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: in
             base, signature.parameters[base].default if base in signature.parameters else None
         )
         trees.check_argument(value[int(position)] if position else value, w)
-    made, source, dependencies = _emit(df, function, given, wanted, floating)
-    return Compiled(made, source, dependencies)
+    return _emit(df, function, given, wanted, floating)
 
 
-def generic_gradient(df: Any, leading: int) -> Any:
+def generic_gradient(df: Any, leading: int) -> Emitted:
     """The emitted gradient for arguments of any kind, or of the kinds that annotations tell."""
-    from srcgrad.gradient import Compiled
-
     wanted = df._wanted(leading, ())
     function = df.plain if not hasattr(df.primal, "_generic") else df.primal._generic().function
-    return Compiled(*_emit(df, function, annotated_facts(function), wanted, set()))
+    return _emit(df, function, annotated_facts(function), wanted, set())
 
 
-def _emit(df: Any, function: types.FunctionType, given: Any, wanted: Any, floating: set[str]) -> Any:
+def _emit(df: Any, function: types.FunctionType, given: Any, wanted: Any, floating: set[str]) -> Emitted:
     argnums = df.argnums if df.argnames is None else (0 if isinstance(df.argnames, str) else (0,))
     names = tuple(dict.fromkeys(w.partition(":")[0] for w in wanted))
     compiler = Compiler()
@@ -84,7 +95,7 @@ def _emit(df: Any, function: types.FunctionType, given: Any, wanted: Any, floati
                 visit(p.uses)
 
     visit(emitter.uses)
-    return made, "\n\n\n".join(t.rstrip() for t in texts) + "\n", compiler.dependencies()
+    return Emitted(made, "\n\n\n".join(t.rstrip() for t in texts) + "\n", compiler.dependencies())
 
 
 def compile_call(
@@ -97,8 +108,8 @@ def compile_call(
     positions: tuple[int, ...] | None = None,
     exposed: bool = False,
 ) -> tuple[Any, Any, tuple[str, ...]]:
-    """For the runtime dispatcher: the halves of a callee for these arguments, and its parameters in order; with `positions`,
-    for a derivative with respect to the arguments that stand there only."""
+    """For the runtime dispatcher: the halves of a callee for these arguments, and its parameters in order;
+    with `positions`, for a derivative with respect to the arguments that stand there only."""
     signature = inspect.signature(function, follow_wrapped=False)
     captured: tuple[str, ...] = ()
     given: dict[str, Fact] = {}
@@ -127,29 +138,24 @@ def compile_call(
         parameters = [p for i, p in enumerate(parameters[len(captured) + len(before) :]) if i in positions]
     wanted = tuple(p.lstrip("*=") for p in parameters)
     callee = Callee(function, captured=captured)
-    from srcgrad.transforms.compile import _hashable
-
     fixed = dispatch.fixed_of(function, captured)
-    facts = tuple(sorted((k, _hashable(v)) for k, v in given.items()))
+    facts = tuple(sorted((k, hashable(v)) for k, v in given.items()))
     key = (function.__code__, facts, wanted, tuple(id(v) for v in fixed), exposed)
     known = _CALLS.get(key)
     if known is None:
         compiler = Compiler()
-        from srcgrad.transforms.compile import _classes
-
-        written, _ = compiler.effects(callee, _classes(given))
+        written, _ = compiler.effects(callee, classes_of(given))
         touched = [
             n
             for n in given
-            if (n in written and _mutable(n, bound.arguments, given))
+            if (n in written and _mutable(given[n]))
             or ("?" + n in written and given[n].kind in ("array", "list", "dict"))
         ]
         if touched:
-            from srcgrad.runtime.errors import AliasError
-
             raise AliasError(
-                f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: `{function.__qualname__}` writes into its "
-                f"argument `{touched[0]}`, which a differentiated caller can't follow here. Let it return a new value instead."
+                f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: `{function.__qualname__}` writes "
+                f"into its argument `{touched[0]}`, which a differentiated caller can't follow here. Let it return a "
+                "new value instead."
             )
         pair = compiler.pair(
             callee, given, wanted, exposed=frozenset({*given, "return"}) if exposed else frozenset()
@@ -161,8 +167,8 @@ def compile_call(
     return known[0], reverse, tuple(parameters)
 
 
-def _mutable(n: str, arguments: dict[str, Any], given: dict[str, Fact]) -> bool:
-    return given[n].kind not in ("scalar", "string", "none", "function")
+def _mutable(fact: Fact) -> bool:
+    return fact.kind not in ("scalar", "string", "none", "function")
 
 
 def _single(reverse: Any) -> Any:
@@ -170,8 +176,6 @@ def _single(reverse: Any) -> Any:
 
 
 def _weak(fact: Fact) -> Fact:
-    from srcgrad.transforms.compile import weakened
-
     return weakened(fact, "v")
 
 
@@ -208,14 +212,3 @@ def _returning(s: Any, first: str) -> Any:
 
 dispatch.compiler = compile_call
 dispatch.build_constructor = constructor
-
-__all__ = [
-    "ArgumentError",
-    "tangent",
-    "UNKNOWN",
-    "dataflow",
-    "facts_module",
-    "gast",
-    "generic_gradient",
-    "gradient",
-]

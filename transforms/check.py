@@ -1,6 +1,7 @@
 """Check: refuse at once what no later pass could differentiate, wherever it stands.
 
-Before: the tree that `read` gives.   After: the same tree, or an error that shows the construct, says why, and what to do.
+Before: the tree that `read` gives.   After: the same tree, or an error that shows the construct, says why,
+and what to do.
 """
 
 from __future__ import annotations

@@ -25,10 +25,10 @@ from typing import Any
 import gast
 import numpy as np
 
+import srcgrad.runtime.rules.emitted
+import srcgrad.runtime.rules.kinds  # noqa: F401 (files its rules)
 from srcgrad.runtime import dispatch, trees
 from srcgrad.runtime.errors import AliasError, ArgumentError, NoRule, UnsupportedSyntax
-import srcgrad.runtime.rules.emitted
-import srcgrad.runtime.rules.kinds
 from srcgrad.runtime.rules import table
 from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms import resolve
@@ -36,12 +36,12 @@ from srcgrad.transforms.activity import active as active_names
 from srcgrad.transforms.activity import statements
 from srcgrad.transforms.aliases import Aliases
 from srcgrad.transforms.check import check
-from srcgrad.transforms.desugar import desugar
+from srcgrad.transforms.desugar import desugar, ends
 from srcgrad.transforms.facts import BOTTOM, UNKNOWN, Fact, Interpreter
 from srcgrad.transforms.load import load
 from srcgrad.transforms.normalize import normalize
 from srcgrad.transforms.read import Source, fail, read
-from srcgrad.transforms.recording import record
+from srcgrad.transforms.recording import Record
 from srcgrad.transforms.reverse import Reverse, _as_index as as_index, fresh, written
 from srcgrad.transforms.simplify import Simplify
 from srcgrad.transforms.tree import dataflow
@@ -118,7 +118,8 @@ def _loggers() -> tuple[type, ...]:
 
 @dataclass
 class Callee:
-    """A Python function to differentiate, or a function defined inside another one (`definition`, with its parent)."""
+    """A Python function to differentiate, or a function defined inside another one (`definition`, with its
+    parent)."""
 
     function: types.FunctionType
     definition: Any = None
@@ -145,7 +146,8 @@ class Callee:
 
 
 class Unit:
-    """The analysis of one function for given facts about its parameters and a set of differentiated parameters."""
+    """The analysis of one function for given facts about its parameters and a set of differentiated
+    parameters."""
 
     def __init__(
         self,
@@ -179,6 +181,15 @@ class Unit:
         self.scope = Scope(callee.function, frozenset(own - declared))
         self.find_imports(tree)
         check(self.source, tree, self.scope)
+        for node in gast.walk(tree):
+            if callee.captured and isinstance(node, gast.Nonlocal) and set(node.names) & set(callee.captured):
+                raise fail(
+                    UnsupportedSyntax,
+                    self.source,
+                    node,
+                    f"cannot differentiate a nested function that writes the nonlocal `{node.names[0]}`",
+                    "Let it return the new value.",
+                )
         used = (
             identifiers(tree)
             | set(callee.function.__code__.co_names)
@@ -223,7 +234,7 @@ class Unit:
 
     def writes(self, parameter: str) -> bool:
         """Does the function change what the caller passed for a parameter?"""
-        written, _ = self.compiler.effects(self.callee, _classes(self.given))
+        written, _ = self.compiler.effects(self.callee, classes_of(self.given))
         kind = self.given.get(parameter, UNKNOWN).kind
         if kind in ("scalar", "string", "none"):
             return False
@@ -234,7 +245,8 @@ class Unit:
         return wanted | {n for n, d in self.outer.items() if set(self.callee.parent.captured_by(d)) & wanted}
 
     def captured_by(self, definition: Any) -> list[str]:
-        """The variables that a function defined here, or further out, has captured, directly or through others."""
+        """The variables that a function defined here, or further out, has captured, directly or through
+        others."""
         return list(getattr(definition, "frees", ()))
 
     def find_imports(self, tree: Any) -> None:
@@ -328,7 +340,8 @@ class Unit:
         return self.compiler.result_fact(callee, args, keywords, env)
 
     def effects(self, op: Any, value: Any) -> tuple[set[str], bool]:
-        """(names of arguments whose memory a call may write, may the result share memory with an argument)."""
+        """(names of arguments whose memory a call may write, may the result share memory with an
+        argument)."""
         if op.kind != "call" or op.function is None:
             kinds = {self.interpreter.all.get(n, UNKNOWN).kind for _, n in op.operands}
             return set(), not kinds <= {"scalar", "string", "none", "function", "closure"}
@@ -354,7 +367,7 @@ class Unit:
             for p, a in bound.items()
             if a and isinstance(a[0], gast.Name)
         }
-        return _classes(facts)
+        return classes_of(facts)
 
     def unclear(self, value: Any) -> list[str]:
         """Arguments of a call that the callee writes into if they are arrays, which is not known."""
@@ -380,7 +393,7 @@ class Unit:
         return callee.definition.args if callee.definition is not None else read(callee.function).tree.args
 
 
-def _classes(facts: dict[str, Fact]) -> tuple[tuple[str, type], ...]:
+def classes_of(facts: dict[str, Fact]) -> tuple[tuple[str, type], ...]:
     return tuple(sorted(((p, f.items) for p, f in facts.items() if f.kind == "instance"), key=lambda c: c[0]))
 
 
@@ -419,7 +432,8 @@ def fact_of_default(value: Any) -> Fact:
 
 
 def fact_of(value: Any, path: str) -> Fact:
-    """The fact of an argument's value: kind, rank and which dimensions are 1; never other shapes or values."""
+    """The fact of an argument's value: kind, rank and which dimensions are 1; never other shapes or
+    values."""
     if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
         return Fact("scalar", real=isinstance(value, (bool, int, float, np.integer, np.bool_)))
     if isinstance(value, (complex, np.complexfloating)):
@@ -480,7 +494,8 @@ def weakened(fact: Fact, path: str) -> Fact:
 
 @dataclass
 class Pair:
-    """The forward and reverse halves of a callee. The functions are set once both are emitted (recursion refers to cells)."""
+    """The forward and reverse halves of a callee. The functions are set once both are emitted (recursion
+    refers to cells)."""
 
     name: str
     parameters: tuple[str, ...]
@@ -510,7 +525,7 @@ class Compiler:
         self.tangents: dict[Any, Any] = {}
         self.numbers: dict[str, int] = {"call": 1}
 
-    # Summaries of callees --------------------------------------------------------------------------------------------------
+    # Summaries of callees -----------------------------------------------------------------------------------
 
     def result_fact(
         self, callee: Callee, args: list[Fact], keywords: dict[Any, Fact], env: dict[str, Fact]
@@ -542,13 +557,13 @@ class Compiler:
         if a.kwarg is not None:
             facts[a.kwarg.id] = Fact("dict", items=tuple(extra))
         if callee.definition is None:
-            f = callee.function
-            values = f.__defaults__ or ()
+            function = callee.function
+            values = function.__defaults__ or ()
             for p, v in zip(positional[len(positional) - len(values) :], values, strict=True):
                 facts.setdefault(p, fact_of_default(v))
             for k, v in (f.__kwdefaults__ or {}).items():
                 facts.setdefault(k, fact_of_default(v))
-        key = (callee.key, tuple(sorted((k, _hashable(v)) for k, v in facts.items())))
+        key = (callee.key, tuple(sorted((k, hashable(v)) for k, v in facts.items())))
         if key in self.results:
             return self.results[key]
         if len(self.running) > 40:
@@ -574,7 +589,7 @@ class Compiler:
                 interpreter = Interpreter(scope, call_user)
                 found = interpreter.function(clone(tree.body), facts)
                 found = (
-                    facts_module.join(found, facts_module.NONE) if not _always_returns(tree.body) else found
+                    facts_module.join(found, facts_module.NONE) if not ends(tree.body) else found
                 )
                 found = weakened(found, "result")
                 if found == self.results[key]:
@@ -587,7 +602,8 @@ class Compiler:
         return self.results[key]
 
     def effects(self, callee: Callee, classes: tuple[tuple[str, type], ...] = ()) -> tuple[set[str], bool]:
-        """(parameters that a function may write into, may its result share memory with a parameter), from its text alone."""
+        """(parameters that a function may write into, may its result share memory with a parameter), from its
+        text alone."""
         key = (callee.key, classes)
         if key not in self.effect_cache:
             self.effect_cache[key] = (set(), False)
@@ -604,13 +620,15 @@ class Compiler:
         return self.effect_cache[key]
 
     def dependencies(self) -> list[tuple[dict[str, Any], str, Any]]:
-        """Global names that were resolved to functions: a compiled derivative is valid while they refer to the same."""
+        """Global names that were resolved to functions: a compiled derivative is valid while they refer to
+        the same."""
         return []
 
-    # Pairs -----------------------------------------------------------------------------------------------------------------
+    # Pairs --------------------------------------------------------------------------------------------------
 
     def unique(self, wanted: str) -> str:
-        """A name for the halves of a pair: callees of one name, or for several kinds of arguments, are numbered."""
+        """A name for the halves of a pair: callees of one name, or for several kinds of arguments, are
+        numbered."""
         number = self.numbers[wanted] = self.numbers.get(wanted, 0) + 1
         return wanted if number == 1 else f"{wanted}_{number}"
 
@@ -622,12 +640,12 @@ class Compiler:
         root: bool = False,
         exposed: frozenset[str] = frozenset(),
     ) -> Pair:
-        key = (callee.key, tuple(sorted((k, _hashable(v)) for k, v in given.items())), wanted, root, exposed)
+        key = (callee.key, tuple(sorted((k, hashable(v)) for k, v in given.items())), wanted, root, exposed)
         if key in self.pairs:
             return self.pairs[key]
         made = self.pairs[key] = Pair(self.unique(callee.name.strip("_") or "function"), wanted)
         if not root:
-            written, _ = self.effects(callee, _classes(given))
+            written, _ = self.effects(callee, classes_of(given))
             kinds = {w: given.get(w, UNKNOWN).kind for w in wanted}
             made.mutated = tuple(
                 w
@@ -645,7 +663,7 @@ class Compiler:
         return made
 
 
-def _hashable(fact: Fact) -> Any:
+def hashable(fact: Fact) -> Any:
     try:
         hash(fact)
         return repr((fact.kind, fact.shape, fact.real, fact.items, id(fact.const) if fact.known else None))
@@ -653,16 +671,11 @@ def _hashable(fact: Fact) -> Any:
         return repr((fact.kind, id(fact.const)))
 
 
-def _always_returns(body: list[Any]) -> bool:
-    from srcgrad.transforms.desugar import _ends
-
-    return _ends(body)
-
-
 def _effects(
     compiler: Compiler, tree: Any, callee: Callee, classes: dict[str, type]
 ) -> tuple[set[str], bool]:
-    """A quick look at a function's text: through which parameters it writes, and whether it may return one."""
+    """A quick look at a function's text: through which parameters it writes, and whether it may return
+    one."""
     reach: dict[str, set[str]] = {p.id: {p.id} for p in dataflow.parameters(tree)}
     for c in callee.captured:
         reach[c] = {c}
@@ -789,7 +802,8 @@ def _effects(
 
 
 def _method(e: Any, classes: dict[str, type], callee: Callee, tree: Any) -> Any:
-    """(function, receiver) for a call of a method of an argument whose class is known, or through `super()`."""
+    """(function, receiver) for a call of a method of an argument whose class is known, or through
+    `super()`."""
     func = e.func
     if not isinstance(func, gast.Attribute):
         if isinstance(func, gast.Name) and func.id in classes:
@@ -852,12 +866,13 @@ class Emitter:
         self.halves: dict[str, types.CellType] = {}
         self._float_variables: dict[str, bool] = {}
 
-    # The reverse pass and what follows ----------------------------------------------------------------------------------------
+    # The reverse pass and what follows ----------------------------------------------------------------------
 
     def reverse(
         self, seed: Callable[[Any], Any], incoming: dict[str, str] | None = None
     ) -> tuple[list[Any], list[Any], Any, list[Any]]:
-        """(forward statements, reverse statements, the result's expression, cotangents of the wanted parameters)."""
+        """(forward statements, reverse statements, the result's expression, cotangents of the wanted
+        parameters)."""
         unit = self.unit
         pass_ = self.pass_ = Reverse(
             unit.source, unit.tree, unit.names, unit.interpreter, unit.active, self.externals, self.call_pair
@@ -869,9 +884,7 @@ class Emitter:
         forward = self.rewritten(unit.tree.body[:-1])
         temporaries = set(unit.names.used) - unit.user_names
         recorder_facts = {**pass_.interpreter.env, **pass_.facts}
-        from srcgrad.transforms.recording import _Record
-
-        worker = _Record(forward, unit.names, recorder_facts, temporaries)
+        worker = Record(forward, unit.names, recorder_facts, temporaries)
         worker.parameters = {p.id for p in dataflow.parameters(unit.tree)}
         for n in sorted(pass_.unbound - worker.parameters):
             start = assign(n, constant(None))
@@ -955,7 +968,8 @@ class Emitter:
         return made
 
     def call_pair(self, pass_: Reverse, s: Any, op: Any, given: list[Any], g: Any, v: str | None) -> None:
-        """The two halves of a call: the forward one in place of the statement `s`, the reverse one into the sweep."""
+        """The two halves of a call: the forward one in place of the statement `s`, the reverse one into the
+        sweep."""
         unit = self.unit
         if op.kind == "dispatch":
             self.dispatched(pass_, s, op, given, g, v)
@@ -1046,8 +1060,8 @@ class Emitter:
             pass_.contribute(n, part)
 
     def exposed(self, pass_: Reverse, bound: dict[str, list[Any]], s: Any, v: str | None) -> frozenset[str]:
-        """Parameters of a callee whose memory is written after the call ("return": its result's), so that the callee has to
-        record copies of what its reverse half reads of them."""
+        """Parameters of a callee whose memory is written after the call ("return": its result's), so that the
+        callee has to record copies of what its reverse half reads of them."""
         found = {
             p
             for p, atoms in bound.items()
@@ -1060,7 +1074,7 @@ class Emitter:
 
     def atom_fact(self, atom: Any) -> Fact:
         if isinstance(atom, gast.Name):
-            return self.pass_.facts.get(atom.id, UNKNOWN)  # type: ignore[no-any-return]
+            return self.pass_.facts.get(atom.id, UNKNOWN)
         return getattr(atom, "fact", UNKNOWN)
 
     def half(self, pair: Pair, which: str) -> str:
@@ -1158,7 +1172,7 @@ class Emitter:
                         k.value.id, call(self.externals.node(trees.select), table_, clone(k.value))
                     )
 
-    # Forms -----------------------------------------------------------------------------------------------------------------
+    # Forms --------------------------------------------------------------------------------------------------
 
     def gradient(
         self, argnums: Any, with_value: bool, has_aux: bool, wanted: tuple[str, ...]
@@ -1333,7 +1347,6 @@ class Emitter:
                 for w, o in zip(unit.wanted, outputs, strict=True)
             ]
         returned = tuple_(finals) if root or len(finals) != 1 else finals[0]
-        del items
         base = pair.name
         saved = unit.names.fresh("saved")
         body = [*forward]
@@ -1406,6 +1419,9 @@ class Emitter:
         declared = {
             n for s in statements(whole) if isinstance(s, (gast.Global, gast.Nonlocal)) for n in s.names
         }
+        for s in statements(whole):  # names that patterns and imports bind are not nodes of their own
+            if isinstance(s, (gast.Match, gast.Import, gast.ImportFrom)):
+                declared |= dataflow.bound_names([s])
         versions = {n for n in temporaries if family(n) in unit.user_names and family(n) != n}
         Simplify(
             whole,
@@ -1433,7 +1449,7 @@ class Emitter:
             return getattr(self.externals.objects[func.value.id], func.attr, None)
         return self.unit.lookup(func)
 
-    # Text --------------------------------------------------------------------------------------------------------------------
+    # Text ---------------------------------------------------------------------------------------------------
 
     def comments(self, body: list[Any]) -> None:
         """Above each block of adjoint statements a comment that quotes the primal line."""
@@ -1562,9 +1578,8 @@ def differentiable(known: Any) -> bool:
     if isinstance(known, type):
         return known.__module__ != "builtins" or known in (list, tuple, dict)
     if isinstance(known, (types.BuiltinFunctionType, types.BuiltinMethodType, np.ufunc)):
-        return getattr(known, "__self__", None) is not None and not isinstance(
-            known.__self__, types.ModuleType
-        )
+        owner = getattr(known, "__self__", None)
+        return owner is not None and not isinstance(owner, types.ModuleType)
     module = type(known).__module__
     return module not in ("builtins", "numpy")
 
@@ -1587,5 +1602,3 @@ def annotated_facts(function: Callable[..., Any]) -> dict[str, Fact]:
             facts[p.name] = UNKNOWN
     return facts
 
-
-__all__ = ["Compiler", "Emitter", "Unit", "record", "resolve", "UnsupportedSyntax"]

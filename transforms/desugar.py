@@ -1,13 +1,15 @@
 """Desugar: rewrite a function into a small core of statements.
 
 Before: any Python function that `check` lets pass.
-After:  assignment, `if`, `for`, `while`, `with`, `try`, stores, opaque statements, and one final `return`. No conditional
-        expression, walrus, comprehension or lambda is left where a differentiated value may flow through it; no
+After:  assignment, `if`, `for`, `while`, `with`, `try`, stores, opaque statements, and one final `return`. No
+conditional
+        expression, walrus, comprehension or lambda is left where a differentiated value may flow through it;
+        no
         `continue`; a `break` only as `if stop: break` at the end of a loop's body.
 Why here: every later pass sees one form of each thing.
 
-An exit in tail position of a branch needs no flag, since the reverse sweep replays the branch that was taken; what
-follows it moves into the other branch. Flags are made only where nesting forces them.
+An exit in tail position of a branch needs no flag, since the reverse sweep replays the branch that was taken;
+what follows it moves into the other branch. Flags are made only where nesting forces them.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ COMPREHENSIONS = (gast.ListComp, gast.GeneratorExp, gast.DictComp, gast.SetComp)
 
 
 def desugar(source: Source, tree: gast.FunctionDef, names: Names, taint: Taint) -> gast.FunctionDef:
-    """`tree` in core statements. `taint` knows which names may carry differentiated values; it is kept up to date."""
+    """`tree` in core statements. `taint` knows which names may carry differentiated values; it is kept up to
+    date."""
     for stmt in gast.walk(tree):
         if isinstance(stmt, gast.stmt) and not hasattr(stmt, "origin"):
             stmt.origin = stmt
@@ -75,7 +78,7 @@ class _Desugar:
     def __init__(self, source: Source, names: Names, taint: Taint) -> None:
         self.source, self.names, self.taint = source, names, taint
 
-    # Statements ------------------------------------------------------------------------------------------------------
+    # Statements ---------------------------------------------------------------------------------------------
 
     def block(self, body: Block) -> Block:
         out: Block = []
@@ -251,7 +254,7 @@ class _Desugar:
     def stmt_FunctionDef(self, s: Any, out: Block) -> None:
         out.append(s)
 
-    # Stores ----------------------------------------------------------------------------------------------------------
+    # Stores -------------------------------------------------------------------------------------------------
 
     def store(self, to: Any, value: Any, s: Any, out: Block) -> None:
         if isinstance(to, gast.Name):
@@ -308,7 +311,7 @@ class _Desugar:
         for inner, part in nested:
             self.store(inner, part, s, out)
 
-    # Expressions -----------------------------------------------------------------------------------------------------
+    # Expressions --------------------------------------------------------------------------------------------
 
     def temporary(self, e: Any, s: Any, out: Block, base: str = "t") -> Any:
         made = self.names.fresh(base)
@@ -349,7 +352,8 @@ class _Desugar:
         return any(self.special(c, truth and passes) for c in gast.iter_child_nodes(e))
 
     def listed(self, e: Any) -> Any:
-        """`sum(zip(a, b))` with its argument as a comprehension, where the iterator yields differentiated values."""
+        """`sum(zip(a, b))` with its argument as a comprehension, where the iterator yields differentiated
+        values."""
         if self.iterates(e):
             inner, found = e.args[0], self.taint.lookup(e.args[0].func)
             variable = name(self.names.fresh("item"))
@@ -518,7 +522,7 @@ def _set(e: Any, field: str, position: int | None, value: Any) -> None:
         getattr(e, field)[position] = value
 
 
-# Exits ---------------------------------------------------------------------------------------------------------------
+# Exits ------------------------------------------------------------------------------------------------------
 
 
 class _Exits:
@@ -540,7 +544,7 @@ class _Exits:
         self.result = self.names.fresh("result")
         new = self.block(body, None)
         head: Block = []
-        if not _ends(body):
+        if not ends(body):
             head.append(assign(self.result, constant(None)))
         if self.returned:
             head.append(assign(self.returned, constant(False)))
@@ -585,7 +589,7 @@ class _Exits:
             if isinstance(s, (gast.With, gast.Try)):
                 leaves = self.wrapped(s, loop)
                 out.append(s)
-                if _ends([s.origin_body if hasattr(s, "origin_body") else s]):
+                if ends([s.origin_body if hasattr(s, "origin_body") else s]):
                     return out
                 if leaves:
                     return out + self.block_after(leaves, rest, loop, s)
@@ -595,9 +599,9 @@ class _Exits:
 
     def branch(self, s: Any, rest: Block, loop: _Loop | None) -> Block:
         exits = (gast.Return, gast.Break, gast.Continue)
-        if _ends(s.body):
+        if ends(s.body):
             return [at(gast.If(s.test, self.block(s.body, loop), self.block(s.orelse + rest, loop)), s)]
-        if _ends(s.orelse):
+        if ends(s.orelse):
             return [at(gast.If(s.test, self.block(s.body + rest, loop), self.block(s.orelse, loop)), s)]
         if not any(_may(x, exits) for x in s.body + s.orelse) or not rest:
             made = at(gast.If(s.test, self.block(s.body, loop), self.block(s.orelse, loop)), s)
@@ -676,7 +680,7 @@ class _Exits:
             loop.skip_needed = True
             flags.append(loop.skip)
         saved, inner.deep = inner.deep, True
-        s.origin_body = _Ends(_ends(s.body) and all(_ends(h.body) for h in getattr(s, "handlers", [])))
+        s.origin_body = _Ends(ends(s.body) and all(ends(h.body) for h in getattr(s, "handlers", [])))
         if isinstance(s, gast.Try):
             orelse = s.orelse
             s.body = self.block(s.body, inner)
@@ -707,7 +711,8 @@ class _Ends(gast.stmt):  # type: ignore[misc]
 
 
 class _Loop:
-    """The flags of the innermost loop; `deep` when an exit must raise a flag since code follows it outside."""
+    """The flags of the innermost loop; `deep` when an exit must raise a flag since code follows it
+    outside."""
 
     def __init__(self, names: Names, is_loop: bool) -> None:
         self.is_loop = is_loop
@@ -718,21 +723,21 @@ class _Loop:
         self.skip_needed = False
 
 
-def _ends(body: Block) -> bool:
+def ends(body: Block) -> bool:
     """Does every path through `body` leave it (by return, break, continue or raise)?"""
     for s in body:
         if isinstance(s, _Ends):
             return s.ends
         if isinstance(s, (gast.Return, gast.Break, gast.Continue, gast.Raise)):
             return True
-        if isinstance(s, gast.If) and s.orelse and _ends(s.body) and _ends(s.orelse):
+        if isinstance(s, gast.If) and s.orelse and ends(s.body) and ends(s.orelse):
             return True
-        if isinstance(s, gast.With) and _ends(s.body):
+        if isinstance(s, gast.With) and ends(s.body):
             return True
         if isinstance(s, gast.Try):
-            if _ends(s.finalbody):
+            if ends(s.finalbody):
                 return True
-            if (_ends(s.body) or _ends(s.orelse)) and all(_ends(h.body) for h in s.handlers):
+            if (ends(s.body) or ends(s.orelse)) and all(ends(h.body) for h in s.handlers):
                 return True
         if isinstance(s, gast.While) and isinstance(s.test, gast.Constant) and s.test.value:
             if not any(_may(x, (gast.Break,)) for x in s.body):
@@ -761,15 +766,16 @@ def _may_block(body: Block, flags: list[str]) -> bool:
 
 
 def _mixed_continue(body: Block) -> bool:
-    """Is there a `continue` that only a flag can express: inside `with`/`try`, or on one of several paths of a branch?"""
+    """Is there a `continue` that only a flag can express: inside `with`/`try`, or on one of several paths of
+    a branch?"""
     for position, s in enumerate(body):
         if not _may(s, (gast.Continue,)) or isinstance(s, gast.Continue):
             continue
         if isinstance(s, gast.If):
-            if _ends(s.body):
+            if ends(s.body):
                 if _mixed_continue(s.body) or _mixed_continue(s.orelse + body[position + 1 :]):
                     return True
-            elif _ends(s.orelse):
+            elif ends(s.orelse):
                 if _mixed_continue(s.orelse) or _mixed_continue(s.body + body[position + 1 :]):
                     return True
             elif body[position + 1 :]:

@@ -1,11 +1,13 @@
 """Facts: what is known of each value before the run: its kind, its rank, and which dimensions are equal.
 
 Before: any tree of statements.   After: the same tree; every expression node has an attribute `fact`.
-Why here: the passes that follow ask "may this be an array?", "are these shapes equal?". *Unknown* is always allowed.
+Why here: the passes that follow ask "may this be an array?", "are these shapes equal?". *Unknown* is always
+allowed.
 
-A dimension is a number, a symbol (`Dim`), or None. Two values that an elementwise operation has combined have equal
-dimensions wherever neither is 1, since the primal would have failed otherwise; the signature of a compiled derivative
-holds which dimensions of its arguments are 1, and so most shapes are known to be equal without looking at them.
+A dimension is a number, a symbol (`Dim`), or None. Two values that an elementwise operation has combined have
+equal dimensions wherever neither is 1, since the primal would have failed otherwise; the signature of a
+compiled derivative holds which dimensions of its arguments are 1, and so most shapes are known to be equal
+without looking at them.
 """
 
 from __future__ import annotations
@@ -37,9 +39,10 @@ Shape = tuple[Any, ...] | None
 
 @dataclass(frozen=True)
 class Fact:
-    """`kind` is one of bottom, scalar, array, numeric (scalar or array), tuple, list, dict, none, string, function, closure,
-    module, instance, object, unknown. `real` says: float64 or a Python number. `items` are the facts of a tuple's elements, the
-    one fact of a list's elements, the (key, fact) pairs of a dict, or the class of an instance. `const` is the value itself if it is known."""
+    """`kind` is one of bottom, scalar, array, numeric (scalar or array), tuple, list, dict, none, string,
+    function, closure, module, instance, object, unknown. `real` says: float64 or a Python number. `items` are
+    the facts of a tuple's elements, the one fact of a list's elements, the (key, fact) pairs of a dict, or
+    the class of an instance. `const` is the value itself if it is known."""
 
     kind: str
     shape: Shape = None
@@ -79,7 +82,8 @@ def of_constant(value: Any) -> Fact:
 
 
 def of_global(value: Any) -> Fact:
-    """What may be assumed of a global: functions, classes and modules are themselves; data may change between calls."""
+    """What may be assumed of a global: functions, classes and modules are themselves; data may change between
+    calls."""
     if isinstance(value, types.ModuleType):
         return Fact("module", const=value)
     if isinstance(value, type) or callable(value):
@@ -149,7 +153,8 @@ def broadcast(shapes: list[Shape]) -> Shape:
 
 
 def fits(part: Fact, whole: Fact) -> bool:
-    """Does a cotangent shaped as `whole`, the result of an elementwise operation on `part`, have `part`'s shape?"""
+    """Does a cotangent shaped as `whole`, the result of an elementwise operation on `part`, have `part`'s
+    shape?"""
     if part.kind == "scalar" and whole.kind == "scalar":
         return True
     if (
@@ -164,8 +169,8 @@ def fits(part: Fact, whole: Fact) -> bool:
 
 
 class Interpreter:
-    """Abstract interpretation of a function body; `call_user(function or definition, arguments, keywords, node)` answers for
-    calls of Python functions."""
+    """Abstract interpretation of a function body; `call_user(function or definition, arguments, keywords,
+    node)` answers for calls of Python functions."""
 
     def __init__(self, scope: Scope, call_user: Callable[..., Fact] | None = None) -> None:
         self.scope = scope
@@ -181,7 +186,7 @@ class Interpreter:
         self.block(body)
         return self.result
 
-    # Statements ------------------------------------------------------------------------------------------------------
+    # Statements ---------------------------------------------------------------------------------------------
 
     def block(self, body: list[Any]) -> None:
         for s in body:
@@ -359,7 +364,7 @@ class Interpreter:
 
     stmt_ImportFrom = stmt_Import
 
-    # Expressions -----------------------------------------------------------------------------------------------------
+    # Expressions --------------------------------------------------------------------------------------------
 
     def expr(self, e: Any) -> Fact:
         method = getattr(self, "expr_" + type(e).__name__, None)

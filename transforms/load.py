@@ -1,8 +1,8 @@
 """Load: from emitted text to a function object that lives in the user's module.
 
-The function runs in the globals of the user's function, shares its closure cells, and reaches NumPy and the support
-functions through cells of its own, so that no name can clash. Its text is registered with `linecache` for debuggers,
-tracebacks and `inspect.getsource`.
+The function runs in the globals of the user's function, shares its closure cells, and reaches NumPy and the
+support functions through cells of its own, so that no name can clash. Its text is registered with `linecache`
+for debuggers, tracebacks and `inspect.getsource`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def load(
 ) -> types.FunctionType:
     """Compiles `text`, the definition of the function `name`, into the surroundings of `function`.
 
-    `cells` are what the emitted code reaches beside the user's globals; `defaults` are the values of its parameters'
-    defaults, which the text only shows."""
+    `cells` are what the emitted code reaches beside the user's globals; `defaults` are the values of its
+    parameters' defaults, which the text only shows."""
     digest = hashlib.sha1(f"{function.__module__}.{function.__qualname__}\n{text}".encode()).hexdigest()[:8]
     filename = f"<srcgrad {name} {digest}>"
     tree = ast.parse(text, filename)

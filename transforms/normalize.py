@@ -1,13 +1,14 @@
 """Normalize: at most one differentiable operation per statement, and a name of its own for each value.
 
 Before: the statements that `desugar` leaves, with facts.
-After:  stmt  ::= name = value | (names) = atom | atom[index] = atom | atom.attr = atom | target op= atom | value
+After:  stmt  ::= name = value | (names) = atom | atom[index] = atom | atom.attr = atom | target op= atom |
+value
                 | if test: block else: block | for name in range(...) | for target in inert | while test
                 | with | try | del atom[index] | return atom
         value ::= atom | op(atom, ...) | inert;   atom ::= name | constant | module.attribute
-        An *inert* expression mentions no differentiated value, or yields a discrete one, and stays as the user wrote it.
-        Within one execution of a block no name is bound twice, but for names that are updated in place; at the end of
-        a branch or a loop's body stand the copies `v = v_2` that hand values on.
+        An *inert* expression mentions no differentiated value, or yields a discrete one, and stays as the
+        user wrote it. Within one execution of a block no name is bound twice, but for names that are updated
+        in place; at the end of a branch or a loop's body stand the copies `v = v_2` that hand values on.
 Why here: every later pass may ask "which operation made this name?" and get one answer.
 """
 
@@ -88,7 +89,7 @@ class _Flatten:
     self_name = ""
     self_fact = UNKNOWN
 
-    # Statements ------------------------------------------------------------------------------------------------------
+    # Statements ---------------------------------------------------------------------------------------------
 
     def block(self, body: Block) -> Block:
         out: Block = []
@@ -117,7 +118,8 @@ class _Flatten:
         return at(gast.Subscript(owner, self.index(to.slice, s, out), gast.Store()), to)
 
     def path(self, e: Any, s: Any, out: Block) -> Any:
-        """The container that a store changes: a name, or a part of a part of what a name holds, `xs[i].field[j]`."""
+        """The container that a store changes: a name, or a part of a part of what a name holds,
+        `xs[i].field[j]`."""
         known = getattr(e, "fact", UNKNOWN).kind
         if isinstance(e, gast.Subscript) and self.taint.expr(e):
             if getattr(e.value, "fact", UNKNOWN).kind not in ("array", "numeric") or basic_index(e.slice):
@@ -266,7 +268,8 @@ class _Flatten:
         out.append(at(gast.For(gast.Name(counter, gast.Store(), None, None), it, flat, [], None), s))
 
     def sequence(self, it: Any, s: Any, out: Block) -> Any:
-        """How to index what `it` iterates over: (atom for its length, function from counter to element), or None."""
+        """How to index what `it` iterates over: (atom for its length, function from counter to element), or
+        None."""
         fact = getattr(it, "fact", UNKNOWN)
         if isinstance(it, gast.Call):
             function = _known(it.func)
@@ -340,7 +343,7 @@ class _Flatten:
             at(gast.Try(self.block(s.body), handlers, self.block(s.orelse), self.block(s.finalbody)), s)
         )
 
-    # Calls with effects ----------------------------------------------------------------------------------------------
+    # Calls with effects -------------------------------------------------------------------------------------
 
     def effect(self, e: Any, s: Any, out: Block) -> bool:
         """Calls that write into an argument, as stores."""
@@ -414,8 +417,9 @@ class _Flatten:
         self.stmt_For(loop, out)
 
     def method(self, e: Any, s: Any, out: Block, used: bool) -> Any:
-        """Methods of containers and arrays that write, as simpler statements. Returns the result's expression, or None if
-        the call is to be taken as it is; for an unused result, something that is not None when statements were made."""
+        """Methods of containers and arrays that write, as simpler statements. Returns the result's
+        expression, or None if the call is to be taken as it is; for an unused result, something that is not
+        None when statements were made."""
         attr, owner_kind = e.func.attr, getattr(e.func.value, "fact", UNKNOWN).kind
         if e.keywords and any(k.arg is None for k in e.keywords):
             return None
@@ -499,7 +503,7 @@ class _Flatten:
         made.fact = Fact("function", const=function)
         return made
 
-    # Expressions -----------------------------------------------------------------------------------------------------
+    # Expressions --------------------------------------------------------------------------------------------
 
     def temporary(self, e: Any, s: Any, out: Block, base: str = "", tainted: bool | None = None) -> Any:
         made = self.names.fresh(base or suggest(e))
@@ -522,7 +526,8 @@ class _Flatten:
         return False
 
     def effects(self, e: Any) -> list[Any]:
-        """Calls inside an expression that may write into what they are given, where that may be differentiated."""
+        """Calls inside an expression that may write into what they are given, where that may be
+        differentiated."""
         found = []
         for n in gast.walk(e):
             if not isinstance(n, gast.Call):
@@ -743,7 +748,8 @@ class _Flatten:
         return at(made, e)
 
     def of_super(self, e: Any, func: Any) -> Any:
-        """`super().method(...)` as a call of the function that comes next in the order of the object's class."""
+        """`super().method(...)` as a call of the function that comes next in the order of the object's
+        class."""
         cell = self.externals.scope.cells.get("__class__")
         owner = self.self_fact
         if cell is not None and owner.kind == "instance" and not func.value.args:
@@ -862,7 +868,7 @@ def _walk_statements(body: Block) -> Any:
             yield from _walk_statements(inner)
 
 
-# Names ---------------------------------------------------------------------------------------------------------------
+# Names ------------------------------------------------------------------------------------------------------
 
 
 class _Rename:
@@ -904,8 +910,8 @@ class _Rename:
         return {n: sorted(f for f in free if f not in hidden) for n, free in frees.items()}
 
     def _pinned(self, body: Block) -> set[str]:
-        """Names that keep one variable throughout: those declared global or nonlocal, and those that a function which is
-        used as a value has captured."""
+        """Names that keep one variable throughout: those declared global or nonlocal, and those that a
+        function which is used as a value has captured."""
         pinned: set[str] = set()
         escaping: set[str] = set()
         for s in _walk_statements(body):
@@ -1145,7 +1151,8 @@ class _Rename:
             live = new
 
     def parallel(self, copies: list[tuple[str, str]], s: Any) -> Block:
-        """Copies that happen at once, in an order (and with temporaries) such that none reads an overwritten name."""
+        """Copies that happen at once, in an order (and with temporaries) such that none reads an overwritten
+        name."""
         out: Block = []
         pending = list(copies)
         while pending:
@@ -1217,7 +1224,8 @@ class _Rename:
 
 
 class _Apply(gast.NodeTransformer):
-    """Replaces variables by the names of their present values; notes what each direct call of a nested function captures."""
+    """Replaces variables by the names of their present values; notes what each direct call of a nested
+    function captures."""
 
     def __init__(self, renamer: _Rename, env: dict[str, str]) -> None:
         self.renamer, self.env = renamer, env

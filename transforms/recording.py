@@ -1,11 +1,14 @@
-"""Recording: what the reverse sweep reads and the primal overwrites is saved, once per iteration of each loop.
+"""Recording: what the reverse sweep reads and the primal overwrites is saved, once per iteration of each
+loop.
 
 Before: the forward statements, and the reverse statements, in which reversed loops and branches are marked.
-After:  two lists of plain statements; each loop whose reverse needs something appends it to one list of its own.
+After:  two lists of plain statements; each loop whose reverse needs something appends it to one list of its
+own.
 Why here: only now is it known which values the reverse sweep reads.
 
-Outside loops every value has a name of its own and is simply read. A scalar that is a cheap expression of values that are
-at hand is computed again instead. The lists are read from the end, never emptied, so that a pullback may be called again.
+Outside loops every value has a name of its own and is simply read. A scalar that is a cheap expression of
+values that are at hand is computed again instead. The lists are read from the end, never emptied, so that a
+pullback may be called again.
 """
 
 from __future__ import annotations
@@ -39,10 +42,10 @@ def record(
     forward: Block, reverse: Block, names: Names, facts: dict[str, Any], temporaries: set[str]
 ) -> None:
     """Both lists are changed in place."""
-    _Record(forward, names, facts, temporaries).block(reverse)
+    Record(forward, names, facts, temporaries).block(reverse)
 
 
-class _Record:
+class Record:
     def __init__(self, forward: Block, names: Names, facts: dict[str, Any], temporaries: set[str]) -> None:
         self.forward, self.names, self.facts, self.temporaries = forward, names, facts, temporaries
         self.parent: dict[int, tuple[Block, Any]] = {}
@@ -72,10 +75,11 @@ class _Record:
                 out.append(s)
         body[:] = out
 
-    # Branches ------------------------------------------------------------------------------------------------------------
+    # Branches -----------------------------------------------------------------------------------------------
 
     def branch(self, s: Any) -> None:
-        """The test of a reversed branch: read again if that is sure to give the same, else the forward sweep names it."""
+        """The test of a reversed branch: read again if that is sure to give the same, else the forward sweep
+        names it."""
         primal = s.primal if hasattr(s, "primal") else None
         if primal is None or not isinstance(primal, gast.If):
             return
@@ -125,7 +129,7 @@ class _Record:
                 return s
         return None
 
-    # Loops ---------------------------------------------------------------------------------------------------------------
+    # Loops --------------------------------------------------------------------------------------------------
 
     def loop(self, reversed_: Any) -> Block:
         primal = reversed_.reverses

@@ -3,9 +3,9 @@
 Before: normalized statements with facts.   After: the same; `operation(value)` tells what a value is made by.
 Why here: the analyses and both derivative passes ask the same question and must get the same answer.
 
-Operators, subscripts, attributes and methods of arrays become the functions under which their rules are filed. A call of a
-Python function becomes a call of its derivative pair; what can't be known before the run becomes a call of the runtime
-dispatcher.
+Operators, subscripts, attributes and methods of arrays become the functions under which their rules are
+filed. A call of a Python function becomes a call of its derivative pair; what can't be known before the run
+becomes a call of the runtime dispatcher.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ NUMBERS = ("scalar", "array", "numeric")
 
 @dataclass
 class Operation:
-    """`kind`: copy, rule, call (a Python function or local closure), dispatch, tuple, list, dict, struct, item, attribute,
-    concat, repeat, append, pop, insert, inert. `binding` maps a rule's parameters to the atoms of this use; `operands`
-    are (parameter or key, name) of what may be differentiated."""
+    """`kind`: copy, rule, call (a Python function or local closure), dispatch, tuple, list, dict, struct,
+    item, attribute, concat, repeat, append, pop, insert, inert. `binding` maps a rule's parameters to the
+    atoms of this use; `operands` are (parameter or key, name) of what may be differentiated."""
 
     kind: str
     rule: table.Rule | None = None
@@ -115,7 +115,8 @@ def _operation(value: Any) -> Operation:
 
 
 def of_rule(function: Any, args: list[Any], keywords: list[Any]) -> Operation:
-    """The use of a rule, its parameters bound to the arguments of a call; NoRule's cause is an unbindable argument."""
+    """The use of a rule, its parameters bound to the arguments of a call; NoRule's cause is an unbindable
+    argument."""
     rule = table.find(function)
     if rule is None:
         return Operation("unknown", function=function)

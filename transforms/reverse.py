@@ -1,14 +1,17 @@
 """Reverse: the adjoint of a normalized function, statement by statement, last first.
 
 Before: normalized statements with facts, the set of active names.
-After:  the same statements, calls of Python functions replaced by calls of their forward halves; and the statements of the
-        reverse sweep, which read primal values by name. Which of these must be recorded is the next pass's business.
+After:  the same statements, calls of Python functions replaced by calls of their forward halves; and the
+statements of the
+        reverse sweep, which read primal values by name. Which of these must be recorded is the next pass's
+        business.
 Why here: needs to know of each name whether it is active, and of each operation its rule.
 
-Within one block contributions to a cotangent are collected as expressions and written out when the cotangent is read, as
-one sum; nothing is zeroed and then added to. Cotangents of names that live longer than a block are variables, `x_bar`.
-Names that are indexed or written in place have their cotangent in a buffer that belongs to the sweep.
-Griewank & Walther, "Evaluating Derivatives", section 3.2 (incremental reverse mode) and 4.2 (overwriting).
+Within one block contributions to a cotangent are collected as expressions and written out when the cotangent
+is read, as one sum; nothing is zeroed and then added to. Cotangents of names that live longer than a block
+are variables, `x_bar`. Names that are indexed or written in place have their cotangent in a buffer that
+belongs to the sweep. Griewank & Walther, "Evaluating Derivatives", section 3.2 (incremental reverse mode) and
+4.2 (overwriting).
 """
 
 from __future__ import annotations
@@ -82,8 +85,8 @@ class Scope:
 
 
 class Reverse:
-    """The reverse sweep of one function. `pair(call node, operation, active operands)` gives the derivative pair of a
-    Python callee."""
+    """The reverse sweep of one function. `pair(call node, operation, active operands)` gives the derivative
+    pair of a Python callee."""
 
     def __init__(
         self,
@@ -114,15 +117,15 @@ class Reverse:
         self.scope = Scope(set())
         self.origin: Any = None
 
-    # Entry -----------------------------------------------------------------------------------------------------------
+    # Entry --------------------------------------------------------------------------------------------------
 
     def function(
         self, seed: Callable[[Any], Any], wanted: list[str], incoming: dict[str, str]
     ) -> tuple[Any, Block, list[Any]]:
         """The result's expression, the reverse sweep's statements, and the cotangent expressions of `wanted`.
 
-        `seed(result)` gives the cotangent expression of the result, `incoming` the names of the cotangents, after the
-        call, of parameters that the function changes."""
+        `seed(result)` gives the cotangent expression of the result, `incoming` the names of the cotangents,
+        after the call, of parameters that the function changes."""
         body = self.tree.body
         assert isinstance(body[-1], gast.Return)
         result = body[-1].value
@@ -152,7 +155,8 @@ class Reverse:
         return result, scope.out, outputs
 
     def find_homes(self) -> None:
-        """For each name the innermost block that holds all its occurrences (a value carried by a loop lives outside it)."""
+        """For each name the innermost block that holds all its occurrences (a value carried by a loop lives
+        outside it)."""
         paths: dict[str, tuple[int, ...]] = {}
 
         def meet(n: str, path: tuple[int, ...]) -> None:
@@ -179,7 +183,8 @@ class Reverse:
                     for n in live:
                         meet(n, path)
                 for inner in dataflow.blocks(s):
-                    # The `else` of a `try` goes on where its body ended; `with` and `finally` run once, in line.
+                    # The `else` of a `try` goes on where its body ended; `with` and `finally` run once, in
+                    # line.
                     if isinstance(s, gast.With) or (isinstance(s, gast.Try) and not s.handlers):
                         visit(inner, path[:-1], path[-1])
                     else:
@@ -192,7 +197,7 @@ class Reverse:
         visit(body, ())
         self.home = {n: p[-1] for n, p in paths.items() if p}
 
-    # Facts and names ---------------------------------------------------------------------------------------------------
+    # Facts and names ----------------------------------------------------------------------------------------
 
     def fact(self, e: Any) -> Fact:
         if isinstance(e, gast.Name):
@@ -245,7 +250,7 @@ class Reverse:
 
     names_of_temporaries: set[str] = set()
 
-    # Contributions -----------------------------------------------------------------------------------------------------
+    # Contributions ------------------------------------------------------------------------------------------
 
     def contribute(self, n: str, value: Any, item: Any = None) -> None:
         if n not in self.active or is_zero(value):
@@ -259,7 +264,8 @@ class Reverse:
             self.scope.touched.setdefault(n, "add")
 
     def stable(self, value: Any) -> Any:
-        """`value` with a recorded copy in place of each primal value that is overwritten before the reverse sweep."""
+        """`value` with a recorded copy in place of each primal value that is overwritten before the reverse
+        sweep."""
         if self.aliases is None or self.current is None:
             return value
         for n in sorted(value_names(value)):
@@ -311,7 +317,8 @@ class Reverse:
         return total(values)
 
     def take(self, n: str) -> tuple[Any, Any] | None:
-        """The cotangent of a local name as an expression, with its origin; it is then gone. None if it is zero."""
+        """The cotangent of a local name as an expression, with its origin; it is then gone. None if it is
+        zero."""
         s = self.scope
         terms = s.pending.pop(n, [])
         origin = terms[-1].origin if terms else self.origin
@@ -366,13 +373,15 @@ class Reverse:
         return call(self.external(trees.zero_list if kind == "list" else trees.zeros_like), name(n))
 
     def certain(self) -> set[str]:
-        """Names that every path through the function binds; others get a value at the start if the sweep reads them."""
+        """Names that every path through the function binds; others get a value at the start if the sweep
+        reads them."""
         if self._certain is None:
             self._certain = _bound_inside(self.tree.body) | {p.id for p in dataflow.parameters(self.tree)}
         return self._certain
 
     def full(self, value: Any, n: str) -> Any:
-        """A cotangent expression in the full shape of `n`: a scalar that stands for a whole array is spread."""
+        """A cotangent expression in the full shape of `n`: a scalar that stands for a whole array is
+        spread."""
         if self.kind(n) == "array" and self.fact(value).kind == "scalar":
             return call(self.np("full_like"), name(n), value)
         return value
@@ -389,7 +398,8 @@ class Reverse:
         return call(self.external(trees.copy), value)
 
     def buffer(self, n: str) -> str:
-        """Makes sure that x_bar is a variable in this scope that may be changed in place; returns its name."""
+        """Makes sure that x_bar is a variable in this scope that may be changed in place; returns its
+        name."""
         s, bar = self.scope, self.bar(n)
         in_place = n in s.held or (n not in s.local and n not in s.moved)
         self.settle({bar}, but=n, copies=in_place)
@@ -467,8 +477,8 @@ class Reverse:
         return made
 
     def settle(self, bars: set[str], but: str = "", copies: bool = False) -> None:
-        """Writes out what has been collected and mentions one of the variables `bars`, before these change; as `copies`
-        where they change in place."""
+        """Writes out what has been collected and mentions one of the variables `bars`, before these change;
+        as `copies` where they change in place."""
         s = self.scope
         for n in list({**s.pending, **s.items}):
             if n == but:
@@ -530,7 +540,7 @@ class Reverse:
         taken = self.take(n)
         return None if taken is None else taken[0]
 
-    # Blocks ------------------------------------------------------------------------------------------------------------
+    # Blocks -------------------------------------------------------------------------------------------------
 
     def block(self, body: Block, scope: Scope) -> None:
         """The reverse of a block, into `scope.out`."""
@@ -548,7 +558,8 @@ class Reverse:
             method(s)
 
     def finish(self, scope: Scope) -> None:
-        """Hands the contributions to outer names to their variables, none of which is read after it was overwritten."""
+        """Hands the contributions to outer names to their variables, none of which is read after it was
+        overwritten."""
         for n in [n for n in scope.items if n not in scope.local and scope.items[n]]:
             self.buffer(n)
         pending: list[tuple[str, Any, bool, Any]] = []
@@ -599,7 +610,8 @@ class Reverse:
     def descend(
         self, s: Any, bodies: list[Block], loop: bool, build: Callable[[list[Block]], Block | None]
     ) -> None:
-        """The reverse of a statement that holds blocks. `build` makes the statements of the reversed blocks."""
+        """The reverse of a statement that holds blocks. `build` makes the statements of the reversed
+        blocks."""
         scope, origin, current = self.scope, self.origin, self.current
         bound = set().union(*(_rebound(b) for b in bodies)) & self.active
         carried = _carried(s) & self.active if loop else set()
@@ -679,7 +691,7 @@ class Reverse:
             scope.items.pop(n, None)
             scope.held.discard(n)
 
-    # Statements --------------------------------------------------------------------------------------------------------
+    # Statements ---------------------------------------------------------------------------------------------
 
     def stmt_If(self, s: Any) -> None:
         if any(isinstance(b, gast.Break) for b in s.body):
@@ -993,7 +1005,8 @@ class Reverse:
         self.add_item(x, gast.Attribute(name(x), attr, gast.Load()), g)
 
     def matched(self, part: Any, n: str) -> Any:
-        """A part of a container's cotangent, where 0.0 may stand for a zero of any structure, as the cotangent of `n`."""
+        """A part of a container's cotangent, where 0.0 may stand for a zero of any structure, as the
+        cotangent of `n`."""
         return part if self.kind(n) == "scalar" else call(self.external(trees.match), part, name(n))
 
     def flow_tuple(self, op: Any, g: Any, v: str, s: Any) -> None:
@@ -1083,7 +1096,7 @@ class Reverse:
             if self.kind(n) in ("list", "tuple"):
                 self.contribute(n, call(self.external(trees.unrepeat_list), g, name(n)))
 
-    # Writes ------------------------------------------------------------------------------------------------------------
+    # Writes -------------------------------------------------------------------------------------------------
 
     def unpack(self, s: Any, to: Any) -> None:
         source = s.value
@@ -1254,7 +1267,8 @@ class Reverse:
         self.contribute(value.id, self.fit(made, value.id, self.facts.get(value.id, UNKNOWN), piece))
 
     def update(self, s: Any) -> None:
-        """`x op= v` for a name that may be an array: in place there, a new value otherwise; the derivative is the same."""
+        """`x op= v` for a name that may be an array: in place there, a new value otherwise; the derivative is
+        the same."""
         x, value = s.target.id, s.value
         if x not in self.active:
             return
@@ -1361,7 +1375,8 @@ class Reverse:
             self.emit(assign(subscript(name(bar), clone(to.slice), store=True), constant(0.0)))
 
     def stmt_FunctionDef(self, s: Any) -> None:
-        """The cotangent of a function that was used as a value: a dict of those of the variables it captured."""
+        """The cotangent of a function that was used as a value: a dict of those of the variables it
+        captured."""
         if s.name not in self.active:
             return
         g = self.cotangent(s.name, s)
@@ -1374,7 +1389,7 @@ class Reverse:
                     n, call(self.external(trees.get_attribute), clone(g), name(s.name), constant(n))
                 )
 
-    # Lists -------------------------------------------------------------------------------------------------------------
+    # Lists --------------------------------------------------------------------------------------------------
 
     def stmt_Expr(self, s: Any) -> None:
         if not isinstance(s.value, gast.Call):
@@ -1458,7 +1473,7 @@ class Reverse:
                 where = gast.BinOp(where, gast.Mod(), length)
             self.emit(expression(call(attribute(bar, "insert"), where, g)))
 
-    # Calls -------------------------------------------------------------------------------------------------------------
+    # Calls --------------------------------------------------------------------------------------------------
 
     def calls(self, s: Any, op: Any, v: str | None) -> None:
         given = [(k, n) for k, n in op.operands if n in self.active]
@@ -1544,7 +1559,7 @@ def _reversed_loop(s: Any, body: Block) -> Any:
 
 def mentioned(e: Any) -> set[str]:
     """Names that an expression reads."""
-    return {n.id for n in gast.walk(e) if isinstance(n, gast.Name)}
+    return dataflow.free_names(e)
 
 
 SHAPE_ONLY = {

@@ -1,7 +1,8 @@
 """Simplify: make the derivative program read as if written by hand.
 
 Before: forward and reverse statements, one operation each, every value under a name of its own.
-After:  the same program with fewer names and statements: copies merged, dead statements gone, temporaries that are used
+After:  the same program with fewer names and statements: copies merged, dead statements gone, temporaries
+that are used
         once folded into expressions, sums accumulated in place where nobody else can see it.
 Why here: last before printing; works on plain statements and knows nothing of differentiation.
 
@@ -70,8 +71,8 @@ PURE_METHODS = {
 
 
 class Simplify:
-    """`body` is the whole program, ending in a return; `lookup(expression)` gives the object that a function expression
-    refers to, or None; `parameters` are bound at the start; `temporaries` may be folded away."""
+    """`body` is the whole program, ending in a return; `lookup(expression)` gives the object that a function
+    expression refers to, or None; `parameters` are bound at the start; `temporaries` may be folded away."""
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class Simplify:
         self.updates()
         self.tidy()
 
-    # Constants -----------------------------------------------------------------------------------------------------------
+    # Constants ----------------------------------------------------------------------------------------------
 
     def constants(self) -> bool:
         """Puts numbers in the place of temporaries that are bound once, to a number."""
@@ -129,13 +130,13 @@ class Simplify:
                 inner[:] = [x for x in inner if not _bound_in(x, found)] or [gast.Pass()]
         return bool(found)
 
-    # Copies --------------------------------------------------------------------------------------------------------------
+    # Copies -------------------------------------------------------------------------------------------------
 
     def coalesce(self) -> None:
         """Merges `a` and `b` of a copy `a = b` where the two are never alive at once with different values.
 
-        Aggressive coalescing on one interference graph (Chaitin, "Register allocation and spilling via graph coloring"):
-        a merged name interferes with whatever either of the two did.
+        Aggressive coalescing on one interference graph (Chaitin, "Register allocation and spilling via graph
+        coloring"): a merged name interferes with whatever either of the two did.
         """
         pairs = list(dict.fromkeys(p for p in _copies(self.body) if self.mergeable(*p)))
         if not pairs:
@@ -213,7 +214,7 @@ class Simplify:
 
         return (a, b) if rank(a) <= rank(b) else (b, a)
 
-    # Dead statements -------------------------------------------------------------------------------------------------------
+    # Dead statements ----------------------------------------------------------------------------------------
 
     def dead(self) -> None:
         self.read = {n for s in _all(self.body) if not hasattr(s, "records") for n in dataflow.head_reads(s)}
@@ -313,15 +314,16 @@ class Simplify:
             and isinstance(func.value, (gast.Name, gast.Subscript))
         )
 
-    # Loops over sequences ----------------------------------------------------------------------------------------------------
+    # Loops over sequences -----------------------------------------------------------------------------------
 
     def loops(self, body: Block) -> None:
         """`for k in range(len(xs)): v = xs[k]` back to `for v in xs`, where k serves nothing else."""
-        counts = read_counts(self.body)
-        defined = _single_definitions(self.body)
+        self._loops(body, read_counts(self.body), _single_definitions(self.body))
+
+    def _loops(self, body: Block, counts: dict[str, int], defined: dict[str, Any]) -> None:
         for s in body:
             for inner in dataflow.blocks(s):
-                self.loops(inner)
+                self._loops(inner, counts, defined)
             if not (isinstance(s, gast.For) and isinstance(s.target, gast.Name) and s.body):
                 continue
             it, first = s.iter, s.body[0]
@@ -354,11 +356,13 @@ class Simplify:
             s.target, s.iter = first.targets[0], xs
             s.body = s.body[1:] or [gast.Pass()]
 
-    # Folding -----------------------------------------------------------------------------------------------------------------
+    # Folding ------------------------------------------------------------------------------------------------
 
     def fold(self) -> None:
         counts = read_counts(self.body)
         bindings = binding_counts(self.body)
+        self._summaries: dict[int, tuple[set[str], set[str], set[str]]] = {}
+        self._writes: dict[int, bool] = {}
         self._fold(self.body, counts, bindings)
 
     def _fold(self, body: Block, counts: dict[str, int], bindings: dict[str, int]) -> None:
@@ -372,6 +376,7 @@ class Simplify:
                 j = self.use(body, i, s.targets[0].id, s.value)
                 if j is not None and _size(s.value) + _head_size(body[j]) <= 30:
                     _substitute_head(body[j], s.targets[0].id, s.value)
+                    self._summaries.pop(id(body[j]), None)
                     del body[i]
                     i = max(0, i - 1)
                     continue
@@ -395,15 +400,28 @@ class Simplify:
         views = any(self.facts.get(o, UNKNOWN).kind not in ("scalar", "string") for o in operands)
         for j in range(i + 1, len(body)):
             s = body[j]
-            if n in dataflow.head_reads(s) and not isinstance(s, (gast.While, gast.FunctionDef)):
+            reads, inside, changed = self.summary(s)
+            if n in reads and not isinstance(s, (gast.While, gast.FunctionDef)):
                 return j if not isinstance(s, gast.Try) else None
-            if any(n in dataflow.reads(b) for b in dataflow.blocks(s)):
+            if n in inside or changed & operands:
                 return None
-            if dataflow.bound_names([s]) & operands or set(_all_mutated([s])) & operands:
-                return None
-            if views and self.may_write(s):
+            if views and self.writes(s):
                 return None
         return None
+
+    def summary(self, s: Any) -> tuple[set[str], set[str], set[str]]:
+        """(names that a statement reads itself, that its blocks read, that it binds or changes), looked at once."""
+        found = self._summaries.get(id(s))
+        if found is None:
+            inside = set().union(*(dataflow.reads(b) for b in dataflow.blocks(s)))
+            found = (dataflow.head_reads(s), inside, dataflow.bound_names([s]) | set(_all_mutated([s])))
+            self._summaries[id(s)] = found
+        return found
+
+    def writes(self, s: Any) -> bool:
+        if id(s) not in self._writes:
+            self._writes[id(s)] = self.may_write(s)
+        return self._writes[id(s)]
 
     def may_write(self, s: Any) -> bool:
         """May a statement write memory that other names see?"""
@@ -419,7 +437,7 @@ class Simplify:
                     return True
         return False
 
-    # First contributions -----------------------------------------------------------------------------------------------------
+    # First contributions ------------------------------------------------------------------------------------
 
     def first(self, body: Block) -> None:
         """`x = 0.0` followed by `x += e`, also in the branches of an `if`, becomes `x = e`."""
@@ -443,7 +461,8 @@ class Simplify:
             i += 1
 
     def start_with(self, body: Block, j: int, n: str) -> bool:
-        """Turns the first update of `n`, at or inside statement `j`, into an assignment, if there is one on every path."""
+        """Turns the first update of `n`, at or inside statement `j`, into an assignment, if there is one on
+        every path."""
         s = body[j]
         if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name) and s.target.id == n:
             if n in dataflow.free_names(s.value) or not isinstance(s.op, (gast.Add, gast.Sub)):
@@ -473,7 +492,7 @@ class Simplify:
             return all(x is not None and self.could_start(x, n) for x in found)
         return False
 
-    # Names -------------------------------------------------------------------------------------------------------------------
+    # Names --------------------------------------------------------------------------------------------------
 
     def tidy(self) -> None:
         """The lowest free number for each name that the compiler made, in the order of their appearance."""
@@ -506,10 +525,11 @@ class Simplify:
                     done.add(id(node))
                     node.id = renamed[node.id]
 
-    # Updates in place ----------------------------------------------------------------------------------------------------------
+    # Updates in place ---------------------------------------------------------------------------------------
 
     def updates(self) -> None:
-        """`x += e` stays in place only for numbers and for arrays that nobody else holds; else it becomes `x = x + e`."""
+        """`x += e` stays in place only for numbers and for arrays that nobody else holds; else it becomes `x
+        = x + e`."""
         shared = self.shared_names()
         self._updates(self.body, shared)
 
@@ -587,7 +607,7 @@ class Simplify:
                 body[i] = made
 
 
-# Helpers ---------------------------------------------------------------------------------------------------------------------
+# Helpers ----------------------------------------------------------------------------------------------------
 
 
 def _join_branches(body: Block) -> None:

@@ -54,7 +54,7 @@ def jvp_of(
     compiler: Compiler, callee: Callee, given: dict[str, Fact], wanted: tuple[str, ...], root: bool = False
 ) -> Jvp:
     """The forward-mode form of a callee for these facts and differentiated parameters, compiled once."""
-    facts = tuple(sorted((k, _hashable(v)) for k, v in given.items()))
+    facts = tuple(sorted((k, hashable(v)) for k, v in given.items()))
     key = ("jvp", callee.key, facts, wanted, root)
     known = compiler.tangents.get(key)
     if known is None:
@@ -68,12 +68,6 @@ def jvp_of(
             del compiler.tangents[key]
             raise
     return known
-
-
-def _hashable(fact: Fact) -> Any:
-    from srcgrad.transforms.compile import _hashable
-
-    return _hashable(fact)
 
 
 class TangentEmitter(Emitter):
@@ -428,7 +422,7 @@ def compile_jvp(
                 places.append((n, "argument", position))
         position += 1
     wanted = tuple(n for n, _, _ in places)
-    facts = tuple(sorted((k, _hashable(v)) for k, v in given.items()))
+    facts = tuple(sorted((k, hashable(v)) for k, v in given.items()))
     fixed = dispatch.fixed_of(function, captured)
     key = (function.__code__, facts, wanted, captured, tuple(id(v) for v in fixed))
     known = _CALLS.get(key)

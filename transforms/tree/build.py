@@ -97,7 +97,8 @@ def at(node: Any, like: Any) -> Any:
 
 
 def clone(node: Any) -> Any:
-    """A deep copy of a tree; several times faster than `copy.deepcopy`, and it keeps attributes such as `fact`."""
+    """A deep copy of a tree; several times faster than `copy.deepcopy`, and it keeps attributes such as
+    `fact`."""
     if isinstance(node, list):
         return [clone(n) for n in node]
     if not isinstance(node, gast.AST):
@@ -144,7 +145,7 @@ def root(e: Any) -> Any:
     return e
 
 
-# Algebra -------------------------------------------------------------------------------------------------------------
+# Algebra ----------------------------------------------------------------------------------------------------
 
 
 def is_number(node: gast.expr, value: float | None = None) -> bool:
@@ -195,7 +196,8 @@ def subtract(a: gast.expr, b: gast.expr) -> gast.expr:
 
 
 def multiply(a: gast.expr, b: gast.expr) -> gast.expr:
-    """The product a * b of a cotangent and a factor; ones vanish, signs move outwards, 1 / y becomes a division."""
+    """The product a * b of a cotangent and a factor; ones vanish, signs move outwards, 1 / y becomes a
+    division."""
     if is_number(a, 1):
         return b
     if is_number(b, 1):

@@ -27,6 +27,34 @@ def free_names(node: Any) -> set[str]:
 
 
 def _free(node: Any, found: set[str]) -> None:
+    kind = type(node)
+    if kind is gast.Name:
+        if type(node.ctx) is gast.Load or type(node.ctx) is gast.Del:
+            found.add(node.id)
+        return
+    if kind is gast.Constant:
+        return
+    if kind is gast.BinOp:
+        _free(node.left, found)
+        _free(node.right, found)
+        return
+    if kind is gast.Attribute or kind is gast.Starred:
+        _free(node.value, found)
+        return
+    if kind is gast.Subscript:
+        _free(node.value, found)
+        _free(node.slice, found)
+        return
+    if kind is gast.Call:
+        _free(node.func, found)
+        _free(node.args, found)
+        for keyword in node.keywords:
+            _free(keyword.value, found)
+        return
+    if kind is gast.Assign:
+        _free(node.targets, found)
+        _free(node.value, found)
+        return
     if isinstance(node, list):
         for n in node:
             _free(n, found)
@@ -154,7 +182,35 @@ def head_binds(stmt: gast.stmt) -> set[str]:
         return set()
     if isinstance(stmt, gast.Delete):
         return set()
+    if isinstance(stmt, gast.Assign) and _plain(stmt.value):
+        return {stmt.targets[0].id} if type(stmt.targets[0]) is gast.Name else stored_in(stmt.targets)
+    if isinstance(stmt, gast.AugAssign) and _plain(stmt.value):
+        return {stmt.target.id} if isinstance(stmt.target, gast.Name) else set()
     return bound_names([stmt])
+
+
+def stored_in(targets: list[Any]) -> set[str]:
+    return set().union(*(stored(t) for t in targets))
+
+
+def _plain(e: Any) -> bool:
+    """Is `e` an expression without scopes and walruses, as far as a quick look tells?"""
+    kind = type(e)
+    if kind is gast.Name or kind is gast.Constant:
+        return True
+    if kind is gast.BinOp:
+        return _plain(e.left) and _plain(e.right)
+    if kind is gast.UnaryOp:
+        return _plain(e.operand)
+    if kind is gast.Attribute:
+        return _plain(e.value)
+    if kind is gast.Subscript:
+        return _plain(e.value) and _plain(e.slice)
+    if kind is gast.Call:
+        return _plain(e.func) and all(map(_plain, e.args)) and not e.keywords
+    if kind is gast.Tuple or kind is gast.List:
+        return all(map(_plain, e.elts))
+    return False
 
 
 def reads(block: Iterable[gast.stmt]) -> set[str]:
@@ -171,8 +227,8 @@ Live = dict[int, set[str]]
 
 
 def liveness(block: list[Any], after: set[str], record: Live | None = None) -> set[str]:
-    """Names live before `block`; `record` receives, by the id of each statement, the names live after it (and, by the
-    negative id of a loop, those live where its body starts)."""
+    """Names live before `block`; `record` receives, by the id of each statement, the names live after it
+    (and, by the negative id of a loop, those live where its body starts)."""
     return _live(block, set(after), record if record is not None else {}, None)
 
 

@@ -1,4 +1,5 @@
-"""Names under which emitted code reaches what the user's module does not hold: NumPy, support functions, called rules."""
+"""Names under which emitted code reaches what the user's module does not hold: NumPy, support functions,
+called rules."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from srcgrad.transforms.tree.scope import Scope
 
 
 class Externals:
-    """One per emitted function. An external reaches it through a closure cell, so that no name of the user's can clash."""
+    """One per emitted function. An external reaches it through a closure cell, so that no name of the user's
+    can clash."""
 
     def __init__(self, names: Names, scope: Scope, user_names: set[str] | None = None) -> None:
         self.names, self.scope = names, scope

@@ -1,4 +1,5 @@
-"""Reading a rule as source: which of its `return`s is taken for given facts, and its expression with the arguments put in.
+"""Reading a rule as source: which of its `return`s is taken for given facts, and its expression with the
+arguments put in.
 
 A rule whose body, as far as the facts decide its tests, is one `return` is inlined; any other is called.
 """
@@ -45,7 +46,8 @@ class Inliner:
         self.externals, self.fact_of = externals, fact_of
 
     def entries(self, rule: Callable[..., Any], binding: dict[str, Any]) -> list[Any] | None:
-        """The expressions that `rule` returns (a list of one unless it returns a tuple), or None if it must be called."""
+        """The expressions that `rule` returns (a list of one unless it returns a tuple), or None if it must
+        be called."""
         tree = _tree(rule)
         returned = self.decide(tree.body, binding, rule)
         if returned is None:
@@ -70,7 +72,7 @@ class Inliner:
                 return self.decide(taken, binding, rule) if truth or s.orelse else None
         return None
 
-    # Tests -----------------------------------------------------------------------------------------------------------
+    # Tests --------------------------------------------------------------------------------------------------
 
     def truth(self, test: Any, binding: dict[str, Any], rule: Any) -> bool | None:
         """Whether a rule's test holds, or None if the facts don't tell."""
@@ -149,7 +151,7 @@ class Inliner:
             return None if rank is None else ("value", rank)
         return None
 
-    # Expressions -----------------------------------------------------------------------------------------------------
+    # Expressions --------------------------------------------------------------------------------------------
 
     def put_in(self, e: Any, binding: dict[str, Any], rule: Any, bound: set[str]) -> Any:
         """An expression of a rule with the arguments in place of its parameters, simplified."""

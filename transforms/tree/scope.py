@@ -12,7 +12,8 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda _: "MISSING", "__bool__":
 
 
 class Scope:
-    """The surroundings of a function. `local` are the names that it binds itself, which refer to no known object.
+    """The surroundings of a function. `local` are the names that it binds itself, which refer to no known
+    object.
 
     >>> scope = Scope(len.__class__ and (lambda: 0))
     >>> scope.name("len") is len, scope.name("no_such_name")
@@ -41,8 +42,8 @@ class Scope:
         return getattr(builtins, identifier, MISSING)
 
     def lookup(self, node: Any) -> Any:
-        """The object that a name or a chain of attributes of modules and classes refers to, or MISSING; where a function names
-        another to be differentiated in its place, that."""
+        """The object that a name or a chain of attributes of modules and classes refers to, or MISSING; where
+        a function names another to be differentiated in its place, that."""
         found = self.found(node)
         return getattr(found, "__srcgrad_nested__", found)
 

@@ -1,7 +1,7 @@
 """A quick over-approximation, by name, of what may carry a differentiated value.
 
-It decides what stays as the user wrote it: an expression that mentions no tainted name is never taken apart. The exact
-answer is found later by the activity analysis.
+It decides what stays as the user wrote it: an expression that mentions no tainted name is never taken apart.
+The exact answer is found later by the activity analysis.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ CONSTANT_ATTRIBUTES = {
 
 
 class Taint:
-    """`lookup(name)` gives what a name that the function does not bind refers to, `discrete(object)` whether the result
-    of calling an object never carries a derivative."""
+    """`lookup(name)` gives what a name that the function does not bind refers to, `discrete(object)` whether
+    the result of calling an object never carries a derivative."""
 
     def __init__(
         self,

@@ -258,7 +258,7 @@ def after_recording(forward: Block, reverse: Block) -> None:
 
 def after_simplify(body: Block, parameters: Iterable[str], made: Iterable[str]) -> None:
     """Plain statements that end in a return; of the names that the compiler `made`, each is bound before it
-    is read, and none is bound in vain."""
+    is read, and none is bound in vain, but for those inside `try`, where what raises must stay."""
     made = set(made)
     for s in statements(body):
         if not isinstance(s, PLAIN):
@@ -274,7 +274,9 @@ def after_simplify(body: Block, parameters: Iterable[str], made: Iterable[str]) 
     read = dataflow.reads(body) | {
         n for s in statements(body) if isinstance(s, SCOPES) for n in dataflow.free_names(s)
     }
+    tried = {id(x) for s in statements(body) if isinstance(s, gast.Try) for x in statements([s])}
     for s in statements(body):
-        to = s.targets[0] if isinstance(s, gast.Assign) else None
-        if isinstance(to, gast.Name) and to.id in made - read and not isinstance(s.value, gast.Call):
+        to = s.targets[0] if isinstance(s, gast.Assign) and id(s) not in tried else None
+        calls = to is not None and any(isinstance(n, gast.Call) for n in gast.walk(s.value))
+        if isinstance(to, gast.Name) and to.id in made - read and not calls:
             raise broken("simplify", f"`{to.id}` is never read", s)
