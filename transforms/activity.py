@@ -15,6 +15,7 @@ from typing import Any
 import gast
 
 from srcgrad.transforms import resolve
+from srcgrad.transforms.facts import UNKNOWN
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import root
 
@@ -90,7 +91,7 @@ def active(
 ) -> set[str]:
     """The active names: varied with `inputs` and useful for `outputs`. `effects` as in `aliases`."""
     edges = Flow(body, facts, effects).edges
-    edges = [(s, t) for s, t in edges if facts.get(t, resolve.UNKNOWN).kind not in DISCRETE_KINDS]
+    edges = [(s, t) for s, t in edges if facts.get(t, UNKNOWN).kind not in DISCRETE_KINDS]
     varied = _closure(inputs, [(s, t) for sources, t in edges for s in sources])
     useful = _closure(outputs, [(t, s) for sources, t in edges for s in sources])
     return varied & useful

@@ -25,6 +25,7 @@ from srcgrad.transforms.normalize import MUTATORS
 from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import root
+from srcgrad.transforms.tree.scope import MISSING
 
 VALUES = ("scalar", "string", "none", "module", "function", "closure")
 Relation = dict[str, set[str]]
@@ -75,7 +76,7 @@ class Aliases:
     def kind(self, n: str) -> str:
         if n not in self.facts:
             found = self.scope.name(n)
-            return str(facts_module.of_global(found).kind) if found is not facts_module.MISSING else "unknown"
+            return str(facts_module.of_global(found).kind) if found is not MISSING else "unknown"
         return str(self.facts[n].kind)
 
     # Who writes ---------------------------------------------------------------------------------------------

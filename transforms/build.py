@@ -142,6 +142,8 @@ def compile_call(
     facts = tuple(sorted((k, hashable(v)) for k, v in given.items()))
     key = (function.__code__, facts, wanted, tuple(id(v) for v in fixed), exposed)
     known = _CALLS.get(key)
+    if known is not None and any(space.get(n) is not value for space, n, value in known[2]):
+        known = None  # a function that it calls was defined anew
     if known is None:
         compiler = Compiler()
         written, _ = compiler.effects(callee, classes_of(given))
@@ -160,7 +162,8 @@ def compile_call(
         pair = compiler.pair(
             callee, given, wanted, exposed=frozenset({*given, "return"}) if exposed else frozenset()
         )
-        known = _CALLS[key] = (pair.forward.cell_contents, pair.reverse.cell_contents, compiler, fixed)
+        halves = (pair.forward.cell_contents, pair.reverse.cell_contents)
+        known = _CALLS[key] = (*halves, compiler.dependencies(), fixed)
     reverse = known[1]
     if len(wanted) == 1:
         reverse = _single(reverse)

@@ -13,7 +13,6 @@ import gast
 
 from srcgrad.runtime.errors import UnsupportedSyntax
 from srcgrad.transforms.read import Source, fail
-from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.scope import Scope
 
 REFUSED: dict[type, tuple[str, str]] = {
@@ -72,5 +71,3 @@ def _own_nodes(body: list[Any]) -> Any:
             continue
         todo.extend(reversed(list(gast.iter_child_nodes(node))))
 
-
-__all__ = ["check", "dataflow"]

@@ -42,7 +42,8 @@ from srcgrad.transforms.load import load
 from srcgrad.transforms.normalize import normalize
 from srcgrad.transforms.read import Source, fail, read
 from srcgrad.transforms.recording import Record
-from srcgrad.transforms.reverse import Reverse, _as_index as as_index, fresh, written
+from srcgrad.transforms.reverse import Reverse, fresh, written
+from srcgrad.transforms.reverse import _as_index as as_index
 from srcgrad.transforms.simplify import Simplify
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import (
@@ -178,7 +179,7 @@ class Unit:
         declared = {
             n for s in statements(tree.body) if isinstance(s, (gast.Global, gast.Nonlocal)) for n in s.names
         }
-        self.scope = Scope(callee.function, frozenset(own - declared))
+        self.scope = compiler.scope(callee.function, frozenset(own - declared))
         self.find_imports(tree)
         check(self.source, tree, self.scope)
         for node in gast.walk(tree):
@@ -524,6 +525,7 @@ class Compiler:
         self.effect_cache: dict[Any, tuple[set[str], bool]] = {}
         self.tangents: dict[Any, Any] = {}
         self.numbers: dict[str, int] = {"call": 1}
+        self.scopes: list[Scope] = []
 
     # Summaries of callees -----------------------------------------------------------------------------------
 
@@ -561,7 +563,7 @@ class Compiler:
             values = function.__defaults__ or ()
             for p, v in zip(positional[len(positional) - len(values) :], values, strict=True):
                 facts.setdefault(p, fact_of_default(v))
-            for k, v in (f.__kwdefaults__ or {}).items():
+            for k, v in (function.__kwdefaults__ or {}).items():
                 facts.setdefault(k, fact_of_default(v))
         key = (callee.key, tuple(sorted((k, hashable(v)) for k, v in facts.items())))
         if key in self.results:
@@ -619,10 +621,15 @@ class Compiler:
                 self.effect_cache[key] = found
         return self.effect_cache[key]
 
+    def scope(self, function: types.FunctionType, local: frozenset[str]) -> Scope:
+        made = Scope(function, local)
+        self.scopes.append(made)
+        return made
+
     def dependencies(self) -> list[tuple[dict[str, Any], str, Any]]:
-        """Global names that were resolved to functions: a compiled derivative is valid while they refer to
-        the same."""
-        return []
+        """Global names that were resolved to functions: a compiled derivative is valid while they refer to the same."""
+        found = {(id(s.globals), n): (s.globals, n, value) for s in self.scopes for n, value in s.used.items()}
+        return list(found.values())
 
     # Pairs --------------------------------------------------------------------------------------------------
 
@@ -1327,7 +1334,6 @@ class Emitter:
         assert pair is not None
         bar = unit.names.fresh("result_bar")
         kind = unit.result
-        items = None
 
         def seed(result: Any) -> Any:
             fact = kind

@@ -23,7 +23,6 @@ from srcgrad.runtime.errors import UnsupportedSyntax
 from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import (
-    Substitute,
     assign,
     at,
     attribute,
@@ -171,7 +170,8 @@ class _Desugar:
         out.append(at(gast.For(to, it, body, self.block(s.orelse), None), s))
 
     def stmt_With(self, s: Any, out: Block) -> None:
-        items, inner = [], []
+        items: list[Any] = []
+        inner: list[Any] = []
         for item in s.items:
             context = self.expr(item.context_expr, s, out if not items else out)
             if item.optional_vars is not None and self.taint.expr(context):
@@ -536,8 +536,8 @@ class _Exits:
 
     def function(self) -> Block:
         body = self.body
-        plain = _exits(body[:-1], "return") is False and body and isinstance(body[-1], gast.Return)
-        if plain and not any(_may(s, (gast.Return,)) for s in body[:-1]):
+        early = any(_may(s, (gast.Return,)) for s in body[:-1])
+        if not early and body and isinstance(body[-1], gast.Return):
             return self.block(body[:-1], None) + [body[-1]]
         if not any(_may(s, (gast.Return,)) for s in body):
             return [*self.block(body, None), gast.Return(constant(None))]
@@ -757,10 +757,6 @@ def _may(s: Any, kinds: tuple[type, ...]) -> bool:
     return any(_may(x, kinds) for block in dataflow.blocks(s) for x in block)
 
 
-def _exits(body: Block, _: str) -> bool:
-    return any(_may(s, (gast.Return,)) for s in body)
-
-
 def _may_block(body: Block, flags: list[str]) -> bool:
     return bool(dataflow.bound_names(body) & set(flags))
 
@@ -786,5 +782,3 @@ def _mixed_continue(body: Block) -> bool:
             return True
     return False
 
-
-__all__ = ["Substitute", "desugar"]

@@ -789,7 +789,7 @@ def element(fact: Fact) -> Fact:
             else Fact("scalar", real=fact.real)
         )
     if fact.kind == "list" and fact.items is not None:
-        return fact.items if fact.items.kind != "bottom" else UNKNOWN  # type: ignore[no-any-return]
+        return fact.items if fact.items.kind != "bottom" else UNKNOWN
     if fact.kind == "tuple" and fact.items is not None:
         result = BOTTOM
         for f in fact.items:

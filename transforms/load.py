@@ -11,6 +11,7 @@ import ast
 import copy
 import hashlib
 import linecache
+import sys
 import types
 import weakref
 from collections.abc import Iterator
@@ -46,13 +47,9 @@ def load(
     user = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     available = {**user, **cells}
     names: list[ast.expr] = [ast.Name(n, ast.Store()) for n in available]
-    outer = (
-        ast.FunctionDef(
-            "emitted", ast.arguments([], [], None, [], [], None, []), [definition], [], None, type_params=[]
-        )
-        if hasattr(definition, "type_params")
-        else ast.FunctionDef("emitted", ast.arguments([], [], None, [], [], None, []), [definition], [])
-    )
+    outer = ast.FunctionDef("emitted", ast.arguments([], [], None, [], [], None, []), [definition], [])
+    if sys.version_info >= (3, 12):
+        outer.type_params = []
     if names:
         outer.body.insert(0, ast.Assign(names, ast.Constant(None)))
     module = ast.fix_missing_locations(ast.Module([outer], []))

@@ -14,7 +14,6 @@ Why here: every later pass may ask "which operation made this name?" and get one
 
 from __future__ import annotations
 
-import math
 import types
 from typing import Any
 
@@ -1082,7 +1081,7 @@ class _Rename:
         self, paths: list[tuple[Block, dict[str, str]]], env: dict[str, str], live: set[str], s: Any
     ) -> dict[str, str]:
         """After paths join: one name for each variable that they left with different ones."""
-        merged = {}
+        merged: dict[str, str] = {}
         variables = sorted({v for _, e in paths for v in e if e.get(v) != env.get(v)})
         for v in variables:
             if v not in live:
@@ -1102,12 +1101,10 @@ class _Rename:
     def loop(self, s: Any, env: dict[str, str], out: Block, targets: list[Any]) -> None:
         after = self.live[id(s)]
         assigned = dataflow.bound_names([s]) if isinstance(s, gast.For) else dataflow.bound_names(s.body)
-        entry = dataflow.liveness(s.body, set(after)) if s.body else set()
         around = self._live_at_head(s, after)
         carried = sorted(
             v for v in assigned if v in (around | after) and v not in self.pinned and v not in self.closures
         )
-        del entry
         heads = {}
         for v in carried:
             head = self.new(v)
@@ -1197,7 +1194,6 @@ class _Rename:
         live = self.live[id(s)]
         handled = set().union(*(dataflow.liveness(h.body, set(live)) for h in s.handlers))
         assigned = dataflow.bound_names(s.body)
-        unclear = sorted(v for v in assigned & handled if v in env or v in self.given)
         for v in sorted(assigned & handled):
             if v in self.taint.names and v in dataflow.reads([x for h in s.handlers for x in h.body]):
                 raise self.refuse(
@@ -1205,7 +1201,6 @@ class _Rename:
                     f"`except` after `{v}` may have been assigned",
                     f"Assign `{v}` before `try` or after it.",
                 )
-        del unclear
         then = dict(env)
         self.block(s.body, then)
         self.block(s.orelse, then)
@@ -1293,5 +1288,3 @@ def _number(
         for inner in dataflow.blocks(s):
             _number(inner, inner_loops, places, bindings)
 
-
-__all__ = ["basic_index", "is_atom", "math", "normalize", "suggest"]

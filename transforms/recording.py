@@ -38,14 +38,9 @@ from srcgrad.transforms.tree.names import Names
 Block = list[Any]
 
 
-def record(
-    forward: Block, reverse: Block, names: Names, facts: dict[str, Any], temporaries: set[str]
-) -> None:
-    """Both lists are changed in place."""
-    Record(forward, names, facts, temporaries).block(reverse)
-
-
 class Record:
+    """`block(reverse)` changes the forward and the reverse statements in place."""
+
     def __init__(self, forward: Block, names: Names, facts: dict[str, Any], temporaries: set[str]) -> None:
         self.forward, self.names, self.facts, self.temporaries = forward, names, facts, temporaries
         self.parent: dict[int, tuple[Block, Any]] = {}

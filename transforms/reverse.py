@@ -17,14 +17,15 @@ belongs to the sweep. Griewank & Walther, "Evaluating Derivatives", section 3.2 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gast
 import numpy as np
 
 from srcgrad.runtime import support, trees
-from srcgrad.runtime.errors import NoRule, UnsupportedSyntax
+from srcgrad.runtime.errors import NoRule, SrcgradError, UnsupportedSyntax
+from srcgrad.runtime.rules import table
 from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms import resolve
 from srcgrad.transforms.facts import UNKNOWN, Fact, Interpreter
@@ -34,7 +35,6 @@ from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import (
     assign,
     assign_tuple,
-    at,
     attribute,
     augment,
     call,
@@ -54,6 +54,7 @@ from srcgrad.transforms.tree.build import (
 from srcgrad.transforms.tree.externals import Externals
 from srcgrad.transforms.tree.inline import Inliner
 from srcgrad.transforms.tree.names import Names
+from srcgrad.transforms.tree.scope import MISSING
 
 Block = list[Any]
 NUMBERS = ("scalar", "array", "numeric")
@@ -220,7 +221,7 @@ class Reverse:
                 fact = Fact(fact.kind if fact.kind != "tuple" else "list")
             elif fact.kind not in ("scalar", "array", "numeric"):
                 fact = UNKNOWN
-            self.know(self.bars[n], facts_module.replace(fact, const=facts_module.MISSING))
+            self.know(self.bars[n], replace(fact, const=MISSING))
         return self.bars[n]
 
     def temporary(self, base: str, value: Any) -> gast.Name:
@@ -752,7 +753,9 @@ class Reverse:
 
         self.descend(s, bodies, False, build)
 
-    def refuse(self, node: Any, what: str, why: str, error: type[Exception] = UnsupportedSyntax) -> Exception:
+    def refuse(
+        self, node: Any, what: str, why: str, error: type[SrcgradError] = UnsupportedSyntax
+    ) -> SrcgradError:
         place = node if hasattr(node, "lineno") else self.origin
         return fail(error, self.source, place, what, why)
 
@@ -880,7 +883,7 @@ class Reverse:
         if entries is None or len(entries) < len(rule.wrt):
             g = self.once(g, 2, v)
             arguments = [g, name(v)]
-            keywords = []
+            keywords: list[gast.keyword] = []
             for p in rule.parameters:
                 bound = op.binding.get(p.name)
                 if isinstance(bound, gast.Constant) and bound.value is p.default and p.default is not p.empty:
@@ -1275,7 +1278,7 @@ class Reverse:
         local = x in self.scope.local
         if not self.has(x):
             return
-        rule = resolve.table.find(resolve.BINARY[type(s.op)])
+        rule = table.find(resolve.BINARY[type(s.op)])
         if rule is None or not rule.elementwise:
             raise self.refuse(s, "cannot differentiate this update in place", "Write `x = x @ y`.")
         parameters = _rule_parameters(rule.partials)

@@ -25,7 +25,6 @@ from srcgrad.transforms.tree.build import (
     Recompute,
     Substitute,
     assign,
-    clone,
     constant,
     is_number,
     name,
@@ -831,5 +830,3 @@ def _substitute_head(s: Any, n: str, value: Any) -> None:
     else:
         sub.visit(s)
 
-
-__all__ = ["Simplify", "builtins", "clone"]

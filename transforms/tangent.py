@@ -26,6 +26,7 @@ from srcgrad.transforms.compile import (
     bind,
     differentiable,
     fact_of,
+    hashable,
     weakened,
 )
 from srcgrad.transforms.facts import UNKNOWN, Fact

@@ -27,7 +27,7 @@ class Externals:
     def name(self, value: Any, wanted: str | None = None) -> str:
         if id(value) in self._named:
             return self._named[id(value)]
-        wanted = wanted or getattr(value, "__name__", "external")
+        wanted = str(wanted or getattr(value, "__name__", "external"))
         if isinstance(value, types.ModuleType):
             wanted = "np" if value is np else wanted.rpartition(".")[2]
             if self.scope.name(wanted) is value and self.free(wanted):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import math
 import operator
 import types
 from collections.abc import Callable
@@ -29,14 +28,13 @@ from srcgrad.transforms.tree.build import (
     divide,
     is_number,
     multiply,
-    name,
     negative,
     subtract,
 )
 from srcgrad.transforms.tree.externals import Externals
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _tree(rule: Callable[..., Any]) -> Any:
     return read(rule).tree
 
@@ -112,7 +110,7 @@ class Inliner:
         if not _parameter(value, binding):
             return None
         static = self.static(value, binding, rule)
-        names = [k for k in (kinds.elts if isinstance(kinds, gast.Tuple) else [kinds])]
+        names = kinds.elts if isinstance(kinds, gast.Tuple) else [kinds]
         types_ = tuple(_lookup(n, rule) for n in names)
         if static is not None and static[0] == "value" and all(isinstance(t, type) for t in types_):
             return isinstance(static[1], types_)
@@ -282,5 +280,3 @@ def _lookup(e: Any, rule: Any) -> Any:
         found = cells[e.id].cell_contents if e.id in cells else None
     return found
 
-
-__all__ = ["Inliner", "math", "name"]

@@ -26,6 +26,8 @@ class Scope:
         self.cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         self.local = local
         self.imports: dict[str, Any] = {}
+        self.used: dict[str, Any] = {}
+        """Functions, classes and modules that were found among the globals: what was compiled holds while they stay."""
 
     def name(self, identifier: str) -> Any:
         if identifier in self.imports:
@@ -38,7 +40,10 @@ class Scope:
             except ValueError:
                 return MISSING
         if identifier in self.globals:
-            return self.globals[identifier]
+            found = self.globals[identifier]
+            if callable(found) or isinstance(found, types.ModuleType):
+                self.used[identifier] = found
+            return found
         return getattr(builtins, identifier, MISSING)
 
     def lookup(self, node: Any) -> Any:

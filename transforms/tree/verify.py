@@ -20,6 +20,7 @@ from typing import Any
 import gast
 
 from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.write import unparse
 
 Block = list[Any]
 Carries = Callable[[Any], bool]
@@ -39,8 +40,6 @@ class BrokenPromise(AssertionError):
 
 
 def broken(after: str, what: str, node: Any) -> BrokenPromise:
-    from srcgrad.transforms.write import unparse
-
     return BrokenPromise(f"after {after}: {what}\n{unparse(node)}")
 
 
