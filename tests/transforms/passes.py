@@ -1,6 +1,6 @@
 """What each pass leaves of a function, as a function that can be run.
 
-`stages(f, *args)` compiles the gradient of `f` and keeps a copy of every tree on its way; `run` makes a function of one.
+`unit(f, args)` analyses `f` and keeps a copy of each tree on its way; `run` makes a function of one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import gast
 import numpy as np
 
+from srcgrad.runtime.errors import SrcgradError
 from srcgrad.transforms import compile as driver
 from srcgrad.transforms.compile import Callee, Compiler, Emitter, Unit, fact_of
 from srcgrad.transforms.load import load
@@ -24,8 +25,8 @@ from srcgrad.transforms.write import unparse
 
 @contextlib.contextmanager
 def watched() -> Iterator[None]:
-    """Verifies each pass's grammar right after it has run, and keeps the trees of `desugar` and `normalize` in the
-    unit's `stages`."""
+    """Verifies each pass's grammar right after it has run, and keeps the trees of `desugar` and `normalize` in
+    the unit's `stages`."""
     kept: dict[str, Any] = {}
 
     def check(source, tree, scope):
@@ -45,11 +46,14 @@ def watched() -> Iterator[None]:
         return made
 
     def unit(self, *args):
-        real_unit(self, *args)
-        self.stages = dict(kept)
+        kept.clear()
+        try:
+            real_unit(self, *args)
+        finally:
+            self.stages = dict(kept)
 
-    def reverse(self, seed):
-        made = real_reverse(self, seed)
+    def reverse(self, *args):
+        made = real_reverse(self, *args)
         verify.after_recording(made[0], made[1])
         return made
 
@@ -70,12 +74,19 @@ def watched() -> Iterator[None]:
         Unit.__init__, Emitter.reverse, Emitter.simplify = real_unit, real_reverse, real_simplify
 
 
-def unit(f: types.FunctionType, args: tuple[Any, ...] | None, wanted: tuple[str, ...] | None = None) -> Unit:
-    """The analysed function for arguments of these kinds, or of any kind."""
+def unit(f: types.FunctionType, args: tuple[Any, ...] | None) -> Unit:
+    """The function, analysed for arguments of these kinds, or of any kind. What the analyses after `normalize`
+    refuse is of no concern here."""
     names = [p.id for p in dataflow.parameters(driver.read(f).tree)]
     given = {} if args is None else {n: fact_of(a, n) for n, a in zip(names, args, strict=False)}
+    made = Unit.__new__(Unit)
     with watched():
-        return Unit(Compiler(), Callee(f), given, wanted or tuple(names))
+        try:
+            made.__init__(Compiler(), Callee(f), given, tuple(names))
+        except SrcgradError:
+            if "normalize" not in made.stages:
+                raise
+    return made
 
 
 def run(unit: Unit, stage: str) -> types.FunctionType:
