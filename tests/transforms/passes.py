@@ -25,7 +25,7 @@ from srcgrad.transforms.write import unparse
 
 @contextlib.contextmanager
 def watched() -> Iterator[None]:
-    """Verifies each pass's grammar right after it has run, and keeps the trees of `desugar` and `normalize` in
+    """Verifies each pass's grammar right after it has run; keeps the trees of `desugar` and `normalize` in
     the unit's `stages`."""
     kept: dict[str, Any] = {}
 
@@ -75,7 +75,7 @@ def watched() -> Iterator[None]:
 
 
 def unit(f: types.FunctionType, args: tuple[Any, ...] | None) -> Unit:
-    """The function, analysed for arguments of these kinds, or of any kind. What the analyses after `normalize`
+    """The function, analysed for arguments of these kinds, or any kind. What the analyses after `normalize`
     refuse is of no concern here."""
     names = [p.id for p in dataflow.parameters(driver.read(f).tree)]
     given = {} if args is None else {n: fact_of(a, n) for n, a in zip(names, args, strict=False)}

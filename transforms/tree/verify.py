@@ -40,7 +40,7 @@ class BrokenPromise(AssertionError):
 
 
 def broken(after: str, what: str, node: Any) -> BrokenPromise:
-    return BrokenPromise(f"after {after}: {what}\n{unparse(node)}")
+    return BrokenPromise(f"after {after}: {what}\n{unparse(node).rstrip()}")
 
 
 def statements(body: Iterable[Any]) -> Iterator[Any]:
