@@ -8,7 +8,7 @@ passes; a violation raises `BrokenPromise`, which shows the statement.
 Traceback (most recent call last):
     ...
 srcgrad.transforms.tree.verify.BrokenPromise: after check: Yield is left in
-yield x
+(yield x)
 """
 
 from __future__ import annotations
