@@ -59,6 +59,10 @@ def hunt(judge: Judge, options: argparse.Namespace) -> int:
                     saved.add(seed)
                     save(judge, options, seed)
 
+    def report() -> None:
+        for key, n in causes.most_common():
+            print(f"{n:6}  {key[0]:8}  {key[1]}  (seed {smallest[key][0][1]})", flush=True)
+
     try:
         for done, seed in enumerate(range(options.seed, options.seed + options.count), 1):
             text = program(Choices.seeded(seed), options.size)
@@ -71,14 +75,14 @@ def hunt(judge: Judge, options: argparse.Namespace) -> int:
                 smallest[key] = found[: 8 if verdict.cause in VAGUE else 1]
             if done % 200 == 0:
                 gc.collect()
-                print(f"{tally(counts)} in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+                print(f"{tally(counts)} in {time.monotonic() - start:.0f} s", flush=True)
+                report()
             if done % 200 == 0:
                 keep()
     except KeyboardInterrupt:
         pass
-    print(tally(counts))
-    for key, n in causes.most_common():
-        print(f"{n:6}  {key[0]:8}  {key[1]}  (seed {smallest[key][0][1]})", flush=True)
+    print(f"{tally(counts)} in {time.monotonic() - start:.0f} s", flush=True)
+    report()
     keep()
     return 1 if counts["wrong"] or counts["crashed"] else 0
 
