@@ -168,7 +168,7 @@ class Body(Scope):
             and (rank is None or len(v.kind.shape) == rank)
             and not v.frozen
             and n not in self.foreign
-            and (v.owned or self.program.aliasing and self.choose.chance(50))
+            and (v.owned or self.program.hard and self.choose.chance(50))
         ]
 
     def changeable(self, kind: type[Kind]) -> list[str]:
@@ -179,7 +179,7 @@ class Body(Scope):
             if isinstance(v.kind, kind)
             and not v.frozen
             and n not in self.foreign
-            and (v.owned or self.program.aliasing)
+            and (v.owned or self.program.hard)
         ]
 
     # Blocks ---------------------------------------------------------------------------------------

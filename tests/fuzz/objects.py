@@ -125,7 +125,7 @@ def model(body: Body) -> bool:
         case 2:
             body.emit(f"{m}.w = {body.small(1)}")
             body.emit(f"{s} = {m}.step({s}, v={body.small(1)})")
-        case 3 if body.choose.chance(30):
+        case 3 if body.program.hard:
             body.emit(f"{m}.count()")
             body.emit(f"{s} += 0.1 * {m}.count()")
         case 3:
@@ -274,10 +274,10 @@ def write_several(body: Body) -> bool:
     return True
 
 
-@statement(1)
+@statement(2)
 def counter(body: Body) -> bool:
     """A nested function with a `nonlocal` count."""
-    if body.level > 2:
+    if body.level > 2 or not body.program.hard:
         return False
     f, k = body.program.fresh("tick"), body.program.fresh("ticks")
     s = scalar_into(body)
@@ -290,10 +290,10 @@ def counter(body: Body) -> bool:
     return True
 
 
-@statement(1)
+@statement(2)
 def collector(body: Body) -> bool:
     """A nested function that changes a list of the outer one."""
-    if body.level > 2:
+    if body.level > 2 or not body.program.hard:
         return False
     f, xs = body.program.fresh("push"), body.program.fresh("xs")
     body.emit(f"{xs} = []")

@@ -26,7 +26,7 @@ UNARY = Arrow((SCALAR,), SCALAR)
 
 def program(choose: Choices, size: int = 10) -> str:
     """The text of a program of about `size` statements in its main function."""
-    shared = Program(choose, aliasing=choose.chance(8))
+    shared = Program(choose, hard=choose.chance(5))
     parts: list[str] = []
     for _ in range(choose.weighted([(4, 0), (3, 1), (2, 2), (1, 3)])):
         parts.append(helper(shared))

@@ -66,8 +66,8 @@ class Program:
     """What the functions of one module share."""
 
     choose: Choices
-    aliasing: bool = False
-    """May write through views and aliases, and into arguments; the compiler may refuse some of that."""
+    hard: bool = False
+    """May write through views, aliases and captured names and into arguments; some of that may be refused."""
     helpers: list[Helper] = field(default_factory=list)
     count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
