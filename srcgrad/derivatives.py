@@ -55,7 +55,7 @@ def _target(
     if not callable(fun):
         raise ArgumentError(f"a transform needs a function, not a {type(fun).__name__}")
     if isinstance(fun, Lazy):
-        return fun.__srcgrad_call__(args, kwargs), fun.leading  # type: ignore[attr-defined]
+        return fun.__srcgrad_call__(args, kwargs), fun.leading
     return plain_function(fun)
 
 
@@ -75,7 +75,7 @@ def _known(form: str, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], m
         if made is None:
             from srcgrad.transforms import build
 
-            made = getattr(build.tangent, form)(function, every, kwargs, shifted)
+            made = getattr(build, form)(function, every, kwargs, shifted)
             if key is not None:
                 known[key] = made
     return made, every, len(leading)

@@ -43,6 +43,7 @@ from srcgrad.transforms.tree.build import (
     multiply,
     name,
     negative,
+    root,
     subscript,
     total,
     tuple_,
@@ -75,9 +76,11 @@ class Forward:
         user_names: set[str],
         varied: set[str],
         calls: Callable[..., Block],
+        guards: Callable[[Any], Block],
     ) -> None:
         self.source, self.tree, self.names, self.active = source, tree, names, active
-        self.interpreter, self.externals, self.calls, self.family = interpreter, externals, calls, family
+        self.interpreter, self.externals, self.family = interpreter, externals, family
+        self.calls, self.guards = calls, guards
         self.facts = dict(interpreter.all)
         interpreter.env = dict(self.facts)
         self.inliner = Inliner(externals, self.fact)
@@ -86,6 +89,12 @@ class Forward:
         self.written = {aliases.find(n) for n, _ in aliases.writes}
         self.user_names, self.varied = user_names, varied
         self.closures: set[str] = set()
+        bound = dataflow.bound_names(tree.body) | {p.id for p in dataflow.parameters(tree)}
+        self.active = active & bound
+        for n in sorted(active - bound):
+            if self.fact(name(n)).kind not in ("scalar", "string", "none", "function", "module"):
+                what = f"a call that may write into `{n}`, which lives outside the function"
+                raise self.refuse(tree, what, "Return the value instead.")
         self.short: dict[str, tuple[Any, Any]] = {}
         """Temporaries whose tangent is another name, perhaps with a minus sign, within one statement of the
         user's."""
@@ -205,6 +214,7 @@ class Forward:
         out: Block = []
         for s in body:
             self.origin = getattr(s, "origin", None) or self.origin
+            out += self.guards(s)
             getattr(self, "stmt_" + type(s).__name__, self.keep)(s, out)
         return out
 
@@ -294,6 +304,10 @@ class Forward:
             return
         if v not in self.active:
             out.append(s)
+            return
+        if getattr(s, "predefined", False):
+            out.append(s)
+            self.put(v, constant(None), s, out)
             return
         if op.kind == "inert" or not any(n in self.active for _, n in op.operands):
             if op.kind in ("unknown", "unbound") and op.operands:
@@ -644,29 +658,38 @@ class Forward:
             parts.append(gast.Starred(made, gast.Store()) if isinstance(p, gast.Starred) else made)
         out.append(at(gast.Assign([gast.Tuple(parts, gast.Store())], self.tangent(s.value), None), s))
 
+    def place(self, e: Any) -> Any:
+        """The tangent of `x.a[i]`: the same place in the tangent of `x`."""
+        if isinstance(e, gast.Name):
+            return name(self.dot(e.id))
+        inner = self.place(e.value)
+        if isinstance(e, gast.Attribute):
+            return call(self.helper("get_attribute"), inner, clone(e.value), constant(e.attr))
+        return subscript(inner, clone(e.slice))
+
     def lost(self, s: Any, owner: Any) -> None:
         """A differentiated value that goes where its derivative can't be followed."""
+        owner = root(owner)
         if self.is_active(s.value) and not (isinstance(owner, gast.Name) and owner.id in self.facts):
             text = owner.id if isinstance(owner, gast.Name) else "an object outside the function"
             raise self.refuse(s, f"a write into `{text}`", "Return the value instead.")
 
     def store_item(self, s: Any, to: Any, out: Block) -> None:
         out.append(s)
-        if not self.is_active(to.value):
-            self.lost(s, to.value)
+        if not self.is_active(root(to)):
+            self.lost(s, to)
             return
-        fact = self.facts.get(to.value.id, UNKNOWN)
         value = self.tangent(s.value)
-        if fact.kind == "array" and not self.is_active(s.value):
+        if self.fact(to.value).kind == "array" and not self.is_active(s.value):
             value = constant(0.0)
-        out.append(assign(subscript(name(self.dot(to.value.id)), clone(to.slice), store=True), value, s))
+        out.append(assign(subscript(self.place(to.value), clone(to.slice), store=True), value, s))
 
     def store_attribute(self, s: Any, to: Any, out: Block) -> None:
         out.append(s)
-        if not self.is_active(to.value):
-            self.lost(s, to.value)
+        if not self.is_active(root(to)):
+            self.lost(s, to)
             return
-        place = subscript(name(self.dot(to.value.id)), constant(to.attr), store=True)
+        place = subscript(self.place(to.value), constant(to.attr), store=True)
         out.append(assign(place, self.tangent(s.value), s))
 
     def stmt_AugAssign(self, s: Any, out: Block) -> None:
@@ -678,15 +701,15 @@ class Forward:
         owner = s.target.value
         if repeated:
             index = _as_index(s.target.slice)
-            out.append(expression(call(attribute(ufunc, "at"), name(owner.id), index, clone(s.value)), s))
+            out.append(expression(call(attribute(ufunc, "at"), clone(owner), index, clone(s.value)), s))
         else:
             out.append(s)
-        if not self.is_active(owner):
+        if not self.is_active(root(owner)):
             self.lost(s, owner)
             return
         if not self.is_active(s.value):
             return
-        dot = name(self.dot(owner.id))
+        dot = self.place(owner)
         if repeated:
             moved = [dot, _as_index(s.target.slice), self.tangent(s.value)]
             out.append(expression(call(attribute(clone(ufunc), "at"), *moved), s))
@@ -745,8 +768,8 @@ class Forward:
     def stmt_Delete(self, s: Any, out: Block) -> None:
         (to,) = s.targets
         out.append(s)
-        if isinstance(to, gast.Subscript) and self.is_active(to.value):
-            place = subscript(name(self.dot(to.value.id)), clone(to.slice))
+        if isinstance(to, gast.Subscript) and self.is_active(root(to)):
+            place = subscript(self.place(to.value), clone(to.slice))
             place.ctx = gast.Del()
             out.append(at(gast.Delete([place]), s))
 
@@ -771,28 +794,29 @@ class Forward:
     def mirror(self, s: Any, op: Any, out: Block) -> None:
         owner, args = s.value.func.value, s.value.args
         out.append(s)
-        if not self.is_active(owner):
-            local = isinstance(owner, gast.Name) and owner.id in self.facts
+        if not self.is_active(root(owner)):
+            start = root(owner)
+            local = isinstance(start, gast.Name) and start.id in self.facts
             if args and self.is_active(args[-1]) and not local:
-                text = owner.id if isinstance(owner, gast.Name) else "an object outside the function"
+                text = start.id if isinstance(start, gast.Name) else "an object outside the function"
                 raise self.refuse(s, f"a write into `{text}`", "Return the value instead.")
             return
         moved = [*(clone(a) for a in args[:-1]), *(self.tangent(a) for a in args[-1:])]
-        out.append(expression(call(attribute(self.dot(owner.id), s.value.func.attr), *moved), s))
+        out.append(expression(call(attribute(self.place(owner), s.value.func.attr), *moved), s))
 
     def pop(self, s: Any, v: str | None, out: Block) -> None:
         node = s.value
         owner = node.func.value
         out.append(s)
-        if not self.is_active(owner):
+        if not self.is_active(root(owner)):
             if v is not None and v in self.active:
                 self.put(v, self.zero(name(v)), s, out)
             return
-        popped = call(attribute(self.dot(owner.id), "pop"), *(clone(a) for a in node.args))
+        popped = call(attribute(self.place(owner), "pop"), *(clone(a) for a in node.args))
         if v is not None and v in self.active:
             self.put(v, popped, s, out)
         else:
-            out.append(assign(self.names.fresh(self.dot(owner.id) + "_part"), popped, s))
+            out.append(assign(self.names.fresh(self.dot(root(owner).id) + "_part"), popped, s))
 
     def call(self, s: Any, op: Any, v: str | None, out: Block) -> None:
         useful = v is not None and v in self.active

@@ -59,7 +59,7 @@ def jvp_of(
     key = ("jvp", callee.key, facts, wanted, root)
     known = compiler.tangents.get(key)
     if known is None:
-        unit = Unit(compiler, callee, given, wanted)
+        unit = Unit(compiler, callee, given, wanted, root)
         known = compiler.tangents[key] = Jvp(
             callee.name, wanted, {w: unit.names.fresh(w + "_dot") for w in wanted}
         )
@@ -92,6 +92,7 @@ class TangentEmitter(Emitter):
             unit.user_names,
             unit.taint.names,
             self.call,
+            self.guards,
         )
         for w, dot in made.dots.items():
             forward.dots[w] = dot
@@ -440,6 +441,3 @@ _CALLS: dict[Any, Any] = {}
 
 def weak_fact(value: Any, path: str) -> Fact:
     return weakened(fact_of(value, path), path)
-
-
-dispatch.tangent_compiler = compile_jvp
