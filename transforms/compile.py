@@ -572,27 +572,22 @@ class Compiler:
             return UNKNOWN
         own = {p.id for p in dataflow.parameters(tree)} | dataflow.bound_names(tree.body)
         scope = Scope(callee.function, frozenset(own))
+
+        def call_user(fn: Any, ar: Any, kw: Any, _: Any, starred: bool) -> Fact:
+            if starred or not isinstance(fn, (types.FunctionType, gast.FunctionDef)):
+                return UNKNOWN
+            if isinstance(fn, gast.FunctionDef):
+                seen = {n: interpreter.env[n] for n in dataflow.free_names(fn) if n in interpreter.env}
+                return self.result_fact(Callee(callee.function, fn), ar, kw, seen)
+            return self.result_fact(Callee(fn), ar, kw, {})
+
         self.results[key] = BOTTOM
         self.running.add(key)
         try:
             for _ in range(6):
-                compiler = self
-
-                def call_user(fn: Any, ar: Any, kw: Any, node: Any, starred: bool) -> Fact:
-                    if starred or not isinstance(fn, (types.FunctionType, gast.FunctionDef)):
-                        return UNKNOWN
-                    if isinstance(fn, gast.FunctionDef):
-                        seen = {
-                            n: interpreter.env[n] for n in dataflow.free_names(fn) if n in interpreter.env
-                        }
-                        return compiler.result_fact(Callee(callee.function, fn), ar, kw, seen)
-                    return compiler.result_fact(Callee(fn), ar, kw, {})
-
                 interpreter = Interpreter(scope, call_user)
                 found = interpreter.function(clone(tree.body), facts)
-                found = (
-                    facts_module.join(found, facts_module.NONE) if not ends(tree.body) else found
-                )
+                found = facts_module.join(found, facts_module.NONE) if not ends(tree.body) else found
                 found = weakened(found, "result")
                 if found == self.results[key]:
                     break
@@ -627,8 +622,11 @@ class Compiler:
         return made
 
     def dependencies(self) -> list[tuple[dict[str, Any], str, Any]]:
-        """Global names that were resolved to functions: a compiled derivative is valid while they refer to the same."""
-        found = {(id(s.globals), n): (s.globals, n, value) for s in self.scopes for n, value in s.used.items()}
+        """Global names that were resolved to functions: a compiled derivative is valid while they refer to
+        the same."""
+        found = {
+            (id(s.globals), n): (s.globals, n, value) for s in self.scopes for n, value in s.used.items()
+        }
         return list(found.values())
 
     # Pairs --------------------------------------------------------------------------------------------------
@@ -1361,10 +1359,11 @@ class Emitter:
         keep = {n.id for n in gast.walk(result) if isinstance(n, gast.Name)}
         marker.value = tuple_([result])
         given_bars = list(incoming.values())
+        copies = set(self.pass_.snapshots.values())  # made now, for the reverse half: they stay where they are
         self.simplify(
             whole,
             [p.id for p in dataflow.parameters(unit.tree)] + [bar, *given_bars],
-            keep | {bar, saved, *given_bars},
+            keep | copies | {bar, saved, *given_bars},
         )
         position = next((i for i, s in enumerate(whole) if s is marker), None)
         if position is None:
@@ -1607,4 +1606,3 @@ def annotated_facts(function: Callable[..., Any]) -> dict[str, Fact]:
         else:
             facts[p.name] = UNKNOWN
     return facts
-
