@@ -33,9 +33,12 @@ LATER = {
     "numpy.polynomial": "series",
     "numpy.random": "random",
     "scipy.fft": "scipy_fft",
+    "scipy.integrate": "scipy_integrate",
     "scipy.linalg": "scipy_linalg",
     "scipy.ndimage": "scipy_ndimage",
+    "scipy.optimize": "scipy_optimize",
     "scipy.signal": "scipy_signal",
+    "scipy.spatial.distance": "scipy_spatial",
     "scipy.special": "scipy_special",
     "scipy.stats": "scipy_distributions scipy_discrete scipy_stats",
 }

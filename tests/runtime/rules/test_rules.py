@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import srcgrad.transforms.build  # noqa: F401  (the compiler, which differentiates callbacks)
+import srcgrad.transforms.tangent  # noqa: F401
 from srcgrad.runtime.rules import LATER
 from srcgrad.runtime.rules.table import Case, Rule, rules
 from srcgrad.runtime.support import unbroadcast
@@ -77,13 +79,24 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
+def numbers(result: Any) -> Any:
+    """What is continuous in a result; of SciPy's result objects the solution, its residuals and its cost."""
+    if isinstance(result, dict) and "message" in result:
+        return {k: result[k] for k in ("y", "x", "fun", "cost") if k in result}
+    return result
+
+
 def leaves(tree: Any) -> list[Any]:
+    if isinstance(tree, dict):
+        return leaves(list(tree.values()))
     if isinstance(tree, (list, tuple)):
         return [leaf for part in tree for leaf in leaves(part)]
     return [tree]
 
 
 def mapped(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    if isinstance(tree, dict):
+        return {k: mapped(function, v, *[other[k] for other in others]) for k, v in tree.items()}
     if isinstance(tree, (list, tuple)):
         parts = [mapped(function, part, *rest) for part, *rest in zip(tree, *others, strict=True)]
         return tuple(parts) if isinstance(tree, tuple) else parts
@@ -106,7 +119,7 @@ class Random:
 
     def like(self, value: Any) -> Any:
         if not inexact(value):
-            return value * 0 if not isinstance(value, str) else value
+            return value if value is None or isinstance(value, str) else value * 0
         shape = np.shape(value)
         drawn: Any = self.generator.uniform(0.5, 1.5, shape) * self.generator.choice([-1.0, 1.0], shape)
         if np.iscomplexobj(value):
@@ -171,11 +184,11 @@ class Bound:
                 k: mapped(lambda x, v: x + step * v if inexact(x) else x, self.active[k], v)
                 for k, v in directions.items()
             }
-            return self.value(moved)
+            return numbers(self.value(moved))
 
         def combine(a: Any, b: Any, c: Any, d: Any) -> Any:
             if not inexact(a):
-                return 0 * np.asarray(a)
+                return None if a is None else 0 * np.asarray(a)
             with np.errstate(invalid="ignore"):
                 return (8 * (np.asarray(b) - c) - (np.asarray(a) - d)) / (12 * STEP)
 
@@ -276,7 +289,7 @@ def test_rule(rule: Rule, function: Any, case: Case) -> None:
     kept = mapped(np.copy, list(bound.active.values()))
     y = bound.value({})
     random = Random(0)
-    g = mapped(random.like, y)
+    g = mapped(random.like, numbers(y))
     g_kept = mapped(np.copy, g)
     cotangents = bound.cotangents(g, y, {})
     for name, x in bound.active.items():
@@ -288,10 +301,14 @@ def test_rule(rule: Rule, function: Any, case: Case) -> None:
             v[:, 3] = 0  # these must stay 1
         want = bound.difference({name: v})
         scale = max(
-            [float(np.max(np.abs(w), initial=0, where=np.isfinite(w))) for w in leaves(want)] or [0.0]
+            [float(np.max(np.abs(w), initial=0, where=np.isfinite(w))) for w in leaves(want) if w is not None]
+            or [0.0]
         )
         cotangent = cotangents[name]
-        tolerance = max(1e-7, 50 * max(precision(part) for part in leaves(y)) / STEP)
+        iterative = str(getattr(function, "__module__", "")).startswith("scipy.optimize")
+        tolerance = max(
+            1e-5 if iterative else 1e-7, 50 * max(precision(part) for part in leaves(numbers(y))) / STEP
+        )
         if cotangent is None:
             assert scale < 1e-9, f"no cotangent for {name}"
             continue
@@ -322,7 +339,8 @@ def test_rule(rule: Rule, function: Any, case: Case) -> None:
             f"forward against reverse, {name}",
         )
     for before, after in zip(leaves([kept, g_kept]), leaves([list(bound.active.values()), g]), strict=True):
-        assert np.array_equal(before, after, equal_nan=True), "an argument was changed"
+        if inexact(after):
+            assert np.array_equal(before, after, equal_nan=True), "an argument was changed"
 
 
 def single(value: Any) -> Any:
@@ -344,13 +362,15 @@ def doubled(value: Any) -> Any:
 def test_float32(rule: Rule, function: Any, case: Case) -> None:
     if function is np.lib.stride_tricks.as_strided:
         pytest.skip("its strides are those of doubles")
+    if str(getattr(function, "__module__", "")).startswith(("scipy.integrate", "scipy.optimize")):
+        pytest.skip("computes in double precision")
     bound = Bound(rule, function, case)
     values = {k: single(v) for k, v in bound.active.items()}
     bound.args, bound.kwargs = single(bound.args), {k: single(v) for k, v in bound.kwargs.items()}
     bound.active = values
     y = bound.value({})
     random = Random(1)
-    g = mapped(random.like, y)
+    g = mapped(random.like, numbers(y))
     cotangents = bound.cotangents(g, y, {})
     double = Bound(rule, function, case)
     exact = double.cotangents(mapped(doubled, g), double.value({}), {})
@@ -367,7 +387,7 @@ def test_float32(rule: Rule, function: Any, case: Case) -> None:
                 size = 1 + np.max(np.abs(reference), initial=0)
                 assert np.all(np.abs(part - reference) <= 2e-3 * size)
         tangent = bound.tangent(y, {name: mapped(random.like, x)})
-        for part, result in zip(leaves(tangent), leaves(y), strict=True):
+        for part, result in zip(leaves(tangent), leaves(numbers(y)), strict=True):
             if isinstance(result, np.ndarray) and inexact(result) and np.ndim(part):
                 assert part.dtype.itemsize <= result.dtype.itemsize, (
                     f"{name}: {part.dtype} for {result.dtype}"

@@ -1,0 +1,88 @@
+"""What rules for functions that take functions need: the derivative of a callback, whatever it is.
+
+The dispatcher differentiates the callback when it is met. The cotangent of a function is that of the
+variables that it has captured, so that an integrand or an equation may use differentiated values of its
+surroundings.
+"""
+
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
+from __future__ import annotations
+
+import numpy as np
+
+from srcgrad.runtime import dispatch, trees
+from srcgrad.runtime.support import unbroadcast
+
+
+def pullback(function, args, g):
+    """(cotangent of the function, cotangents of the arguments) for the cotangent `g` of `function(*args)`."""
+    _, saved = dispatch.forward(function, args)
+    found = dispatch.reverse(saved, g)
+    return found[0], list(found[1])
+
+
+def pushforward(function, args, function_dot, args_dot):
+    """The tangent of `function(*args)`; a tangent of 0.0 stands for a constant."""
+    dots = tuple([None if trees.is_zero(t) else t for t in args_dot])
+    moved = None if trees.is_zero(function_dot) else function_dot
+    return dispatch.jvp(function, args, {}, moved, dots, {})[1]
+
+
+def flat(tree, like):
+    """The numbers in a cotangent, as a vector; `like` is one of the same structure, without holes."""
+    if isinstance(like, dict):
+        return np.concatenate([np.zeros(0), *(flat(part_of(tree, k), v) for k, v in like.items())])
+    if isinstance(like, (list, tuple)):
+        return np.concatenate([np.zeros(0), *(flat(part_of(tree, i), v) for i, v in enumerate(like))])
+    if like is None:
+        return np.zeros(0)
+    return (
+        np.zeros(np.size(like)) if tree is None or trees.is_zero(tree) else np.ravel(np.asarray(tree, float))
+    )
+
+
+def part_of(tree, key):
+    return 0.0 if tree is None or trees.is_zero(tree) else tree[key]
+
+
+def unflat(vector, like):
+    """The inverse of `flat`."""
+    if isinstance(like, dict):
+        found = {}
+        for k, v in like.items():
+            found[k] = unflat(vector[: size(v)], v)
+            vector = vector[size(v) :]
+        return found
+    if isinstance(like, (list, tuple)):
+        parts = []
+        for v in like:
+            parts.append(unflat(vector[: size(v)], v))
+            vector = vector[size(v) :]
+        return parts
+    if like is None:
+        return None
+    return np.reshape(vector, np.shape(like)) if np.ndim(like) else vector[0]
+
+
+def matched(bars, args):
+    """The cotangents of arguments in their dtypes."""
+    return [unbroadcast(dense(bar, x), x) if np.ndim(x) else bar for bar, x in zip(bars, args, strict=True)]
+
+
+def size(like):
+    return len(flat(0.0, like))
+
+
+def rows(function, args, y):
+    """The Jacobian matrix of a vector function for its first argument."""
+    basis = np.eye(np.size(y))
+    found = [
+        np.ravel(dense(pullback(function, args, np.reshape(e, np.shape(y)))[1][0], args[0])) for e in basis
+    ]
+    return np.stack(found)
+
+
+def dense(g, x):
+    """A cotangent with the zeros written out."""
+    return np.zeros(np.shape(x)) if trees.is_zero(g) else g
