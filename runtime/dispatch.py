@@ -1,9 +1,10 @@
-"""Calls that can't be resolved before the run: the callee is looked at when it is met, and its derivative remembered.
+"""Calls that can't be resolved before the run: the callee is looked at when it is met, and its derivative
+remembered.
 
-Emitted code calls `forward(function, args, kwargs)` for `(value, saved)` and `reverse(saved, cotangent)` for the list
-`[cotangent of the function, of the positional arguments, of the keyword arguments]`. The cotangent of a function is a dict of
-those of the variables it has captured, of a bound method that of its object, of a `functools.partial` that of its parts.
-Both are ordinary Python, so that they can be differentiated again.
+Emitted code calls `forward(function, args, kwargs)` for `(value, saved)` and `reverse(saved, cotangent)` for
+the list `[cotangent of the function, of the positional arguments, of the keyword arguments]`. The cotangent
+of a function is a dict of those of the variables it has captured, of a bound method that of its object, of a
+`functools.partial` that of its parts. Both are ordinary Python, so that they can be differentiated again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,14 +22,16 @@ from srcgrad.runtime.errors import NoRule, UnsupportedSyntax
 from srcgrad.runtime.rules import table
 
 compiler: Callable[..., Any] | None = None
-"""Set by the compiler: (function, arguments by parameter, captured variables) -> (forward, reverse, parameters)."""
+"""Set by the compiler: (function, arguments by parameter, captured variables) -> (forward, reverse,
+parameters)."""
 
 build_constructor: Callable[[type, types.FunctionType], types.FunctionType] | None = None
 """Set by the compiler: a class and its `__init__` -> a function that makes an instance and returns it."""
 
 
 class Plan:
-    """How one call is differentiated: its halves, the arguments they take, and where the cotangents belong."""
+    """How one call is differentiated: its halves, the arguments they take, and where the cotangents
+    belong."""
 
     def __init__(
         self,
@@ -46,8 +49,8 @@ class Plan:
 def forward(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, exposed: bool = False
 ) -> tuple[Any, Any]:
-    """The value of `function(*args, **kwargs)`, and what `reverse` needs; `exposed` says that the memory of the arguments or
-    the result is written later, so that copies are kept."""
+    """The value of `function(*args, **kwargs)`, and what `reverse` needs; `exposed` says that the memory of
+    the arguments or the result is written later, so that copies are kept."""
     keywords = {} if kwargs is None else kwargs
     plan = plan_of(function, args, keywords, _exposed if exposed else None)
     if plan.back is None:
@@ -58,7 +61,8 @@ def forward(
 
 
 def inputs_of(function: Any, plan: Any) -> tuple[Any, ...]:
-    """What the callee takes before its arguments: a method's object, the values that a function has captured."""
+    """What the callee takes before its arguments: a method's object, the values that a function has
+    captured."""
     if plan.kind == "method":
         return (function.__self__,)
     if plan.kind == "object":
@@ -102,7 +106,8 @@ def carries(value: Any) -> bool:
 
 
 def data_of(function: types.FunctionType) -> tuple[str, ...]:
-    """The captured variables of a function that hold data; the others hold functions and modules, and stay as they are."""
+    """The captured variables of a function that hold data; the others hold functions and modules, and stay as
+    they are."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return tuple(n for n, c in cells if carries(c.cell_contents))
 
@@ -197,7 +202,8 @@ def unarranged(g: Any, plan: Plan, count: int) -> list[Any]:
 
 
 def owner(bar: Any, x: Any, name: str) -> Any:
-    """The cotangent of `x` for a call of `x.name`: of a method's object, or of an object that holds a function."""
+    """The cotangent of `x` for a call of `x.name`: of a method's object, or of an object that holds a
+    function."""
     if trees.is_zero(bar) or getattr(getattr(x, name, None), "__self__", None) is x:
         return bar
     return {name: bar}
@@ -223,10 +229,12 @@ def plan_of(
         return make(function, data_of(function), "function", args, kwargs, ())
     if isinstance(function, types.MethodType):
         inner = function.__func__
+        if function.__name__ == "_replace" and is_namedtuple(type(function.__self__)):
+            inner = _once("namedtuple._replace", _REPLACE)
         if isinstance(inner, types.FunctionType):
             return make(inner, ("self",), "method", args, kwargs, (function.__self__,))
         if custom(inner):
-            plan = inner.plan((function.__self__, *args), kwargs)
+            plan = cast(Any, inner).plan((function.__self__, *args), kwargs)
             return Plan(plan.forward, plan.back, ("self",), plan.parameters, "method")
     rule = table.find(function)
     if rule is not None:
@@ -253,8 +261,9 @@ def plan_of(
         )
     if isinstance(bound_to, (list, dict)) and function.__name__ in _CHANGES:
         raise UnsupportedSyntax(
-            f"`{function.__name__}` changes a {type(bound_to).__name__} of which the compiler does not know that it is one: "
-            "the derivative of what it holds can't be followed. Make it in the function itself, or return a new one."
+            f"`{function.__name__}` changes a {type(bound_to).__name__} of which the compiler does not know "
+            "that it is one: the derivative of what it holds can't be followed. Make it in the function itself, or "
+            "return a new one."
         )
     if function is functools.partial:
         text = "def apply(func, *args, **keywords):\n    return new_partial(func, args, keywords)\n"
@@ -270,7 +279,7 @@ def plan_of(
         if leading:
             return make(emitted, ("self",), "bound", args, kwargs, leading)
         return make(emitted, data_of(emitted), "function", args, kwargs, ())
-    call = getattr(type(function), "__call__", None)
+    call = getattr(type(function), "__call__", None)  # noqa: B004 (the function itself is wanted)
     if isinstance(call, types.FunctionType):
         return make(call, ("self",), "object", args, kwargs, (function,))
     if not _numbers_in((args, kwargs)):
@@ -278,8 +287,8 @@ def plan_of(
     name = getattr(function, "__qualname__", getattr(function, "__name__", repr(function)))
     module = getattr(function, "__module__", None)
     raise NoRule(
-        f"`{module + '.' if module and module != 'builtins' else ''}{name}` has no derivative rule, and no Python source to "
-        "differentiate. Write it with functions that have one, or give it a rule."
+        f"`{module + '.' if module and module != 'builtins' else ''}{name}` has no derivative rule, and no "
+        "Python source to differentiate. Write it with functions that have one, or give it a rule."
     )
 
 
@@ -313,15 +322,17 @@ def _exposed(function: Any, first: Any, kind: str, args: Any, kwargs: Any, objec
     return _compiled(function, first, kind, args, kwargs, objects, None, True)
 
 
-# Forward mode -----------------------------------------------------------------------------------------------------------------
+# Forward mode -----------------------------------------------------------------------------------------------
 
 tangent_compiler: Callable[..., Any] | None = None
-"""Set by the compiler: (function, kind, objects, args, kwargs, tangents of function, args and kwargs) -> TangentPlan."""
+"""Set by the compiler: (function, kind, objects, args, kwargs, tangents of function, args and kwargs) ->
+TangentPlan."""
 
 
 class TangentPlan:
-    """How one call is differentiated forwards. `first` are the captured variables that the emitted function takes before the
-    arguments; `places` tell for each tangent that it takes (its name, where it is found, under which key)."""
+    """How one call is differentiated forwards. `first` are the captured variables that the emitted function
+    takes before the arguments; `places` tell for each tangent that it takes (its name, where it is found,
+    under which key)."""
 
     def __init__(
         self,
@@ -342,8 +353,8 @@ def jvp(
     arg_dots: tuple[Any, ...],
     kwarg_dots: dict[str, Any] | None = None,
 ) -> tuple[Any, Any]:
-    """(value, tangent) of `function(*args, **kwargs)`. A tangent that is None is zero; the tangent of a function is a dict of
-    those of the variables it has captured, of a bound method that of its object."""
+    """(value, tangent) of `function(*args, **kwargs)`. A tangent that is None is zero; the tangent of a
+    function is a dict of those of the variables it has captured, of a bound method that of its object."""
     keywords = {} if kwargs is None else kwargs
     keyword_dots = {} if kwarg_dots is None else kwarg_dots
     plan = tangent_plan_of(function, args, keywords, function_dot, arg_dots, keyword_dots)
@@ -371,7 +382,7 @@ def jvp(
             dots[name] = {
                 k: keyword_dots[k] if k in keyword_dots else tangents.zeros_like(keywords[k]) for k in key
             }
-    return plan.jvp(*inputs, *args, **keywords, **dots)
+    return cast(tuple[Any, Any], plan.jvp(*inputs, *args, **keywords, **dots))
 
 
 def tangent_plan_of(
@@ -381,14 +392,15 @@ def tangent_plan_of(
     if not given:
         return TangentPlan(None, (), "plain", ())
 
-    inner = function.__func__ if isinstance(function, types.MethodType) else function
+    inner: Any = function.__func__ if isinstance(function, types.MethodType) else function
     if custom(inner):
         if inner is not function:
             plan = inner.tangent_plan(
                 (function.__self__, *args), kwargs, (None, (function_dot, *arg_dots), kwarg_dots)
             )
             return TangentPlan(plan.jvp, (), "method", plan.places)
-        return function.tangent_plan(args, kwargs, (function_dot, arg_dots, kwarg_dots))  # type: ignore[no-any-return]
+        plan = function.tangent_plan(args, kwargs, (function_dot, arg_dots, kwarg_dots))
+        return cast(TangentPlan, plan)
 
     def make(target: Any, first: Any, kind: str, args: Any, kwargs: Any, objects: Any) -> Any:
         assert tangent_compiler is not None
@@ -443,7 +455,15 @@ def _wrapper(function: Any, count: int, keywords: tuple[str, ...]) -> types.Func
     )
 
 
-_PARTIAL = "def apply(function, *args, **kwargs):\n    return function.func(*function.args, *args, **{**function.keywords, **kwargs})\n"
+_REPLACE = """def apply(self, **changes):
+    parts = []
+    for i, n in enumerate(self._fields):
+        parts.append(changes[n] if n in changes else self[i])
+    return type(self)(*parts)
+"""
+_PARTIAL = """def apply(function, *args, **kwargs):
+    return function.func(*function.args, *args, **{**function.keywords, **kwargs})
+"""
 
 
 def _partial(function: Any) -> types.FunctionType:
@@ -482,7 +502,8 @@ def _once(key: str, text: str, namespace: dict[str, Any] | None = None) -> types
 
 
 def is_namedtuple(cls: Any) -> bool:
-    """Is `cls` a class made by `collections.namedtuple` or `typing.NamedTuple`, with its own way of construction?"""
+    """Is `cls` a class made by `collections.namedtuple` or `typing.NamedTuple`, with its own way of
+    construction?"""
     if not (isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")):
         return False
     return getattr(cls.__new__, "__module__", "").startswith("namedtuple_")
@@ -492,7 +513,7 @@ def is_namedtuple(cls: Any) -> bool:
 def _constructor(cls: type) -> types.FunctionType:
     """A function with a class's signature that builds an instance step by step."""
     signature = inspect.signature(cls)
-    initialise = cls.__init__
+    initialise = cls.__init__  # type: ignore[misc]
     if is_namedtuple(cls):
         fields = ", ".join(cls._fields)  # type: ignore[attr-defined]
         text = f"def apply({fields}):\n    return cls({fields})\n"

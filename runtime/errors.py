@@ -31,7 +31,8 @@ class AliasError(SrcgradError, ValueError):
 
 
 class ArgumentError(SrcgradError, TypeError):
-    """A transform was asked for something that its arguments don't allow (a wrong `argnums`, an integer array)."""
+    """A transform was asked for something that its arguments don't allow (a wrong `argnums`, an integer
+    array)."""
 
 
 class ResultError(SrcgradError, TypeError):
@@ -47,11 +48,13 @@ class MissingExtra(SrcgradError, ImportError):
 
 
 def located(filename: str, line: int, code: str, column: int, end: int, what: str, why: str) -> str:
-    """The text of a compile-time error: place, the user's code, a caret under the construct, reason and way out.
+    """The text of a compile-time error: place, the user's code, a caret under the construct, reason and way
+    out.
 
     `column` and `end` count characters of `code`, from 0.
 
-    >>> print(located("model.py", 14, "    yield loss", 4, 14, "cannot differentiate `yield`", "Collect in a list."))
+    >>> text = "    yield loss"
+    >>> print(located("model.py", 14, text, 4, 14, "cannot differentiate `yield`", "Collect in a list."))
     model.py:14: cannot differentiate `yield`
         14 |     yield loss
                  ^^^^^^^^^^

@@ -1,7 +1,7 @@
 """Cotangents of containers: what emitted code calls where a value is not known to be a number or an array.
 
-The cotangent of a list or a tuple is a list, of a dict a dict, of an object a dict of its attributes; the float 0.0 stands
-for a zero of any structure. Functions that change something say so and change nothing else.
+The cotangent of a list or a tuple is a list, of a dict a dict, of an object a dict of its attributes; the
+float 0.0 stands for a zero of any structure. Functions that change something say so and change nothing else.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def buffer_list(g: Any, xs: Any) -> Any:
 
 
 def snapshot(x: Any) -> Any:
-    """A primal value as it is now, safe from later writes in place; numbers and strings are returned as they are."""
+    """A primal value as it is now, safe from later writes in place; numbers and strings are returned as they
+    are."""
     if isinstance(x, np.ndarray) or (hasattr(x, "__array_function__") and not isinstance(x, np.generic)):
         return x.copy()
     if type(x) in (list, tuple):
@@ -155,7 +156,8 @@ def basic(index: Any) -> bool:
 
 
 def overwritten(g: Any, index: Any) -> Any:
-    """The cotangent of `v` for `x[index] = v`, a copy: where an index occurs several times, the last write counts."""
+    """The cotangent of `v` for `x[index] = v`, a copy: where an index occurs several times, the last write
+    counts."""
     if isinstance(g, dict):
         return copy(g.get(index, 0.0))
     if isinstance(g, list) or basic(index):
@@ -178,10 +180,19 @@ def clear_item(g: Any, index: Any) -> None:
         g[index] = 0.0
 
 
+def _array_rule(name: str) -> Any:
+    from srcgrad.runtime.rules import table  # the rules import this module
+
+    rule = table.find(getattr(np.ndarray, name, None))
+    return rule if rule is not None and rule.reverse is not None else None
+
+
 def add_attribute(g: Any, x: Any, name: str, part: Any) -> None:
     """Add `part` to the cotangent of `x.name`, in place."""
     if isinstance(g, list):
         add_item(g, x._fields.index(name), part)
+    elif isinstance(g, np.ndarray) and isinstance(x, np.ndarray) and _array_rule(name) is not None:
+        g += _array_rule(name).reverse(match(part, getattr(x, name)), getattr(x, name), x)
     elif isinstance(g, dict) and not isinstance(getattr(type(x), name, None), property):
         g[name] = add(g.get(name, 0.0), part)
     elif not is_zero(part) and not isinstance(x, type):  # what a class holds is a constant
@@ -201,7 +212,8 @@ def get_attribute(g: Any, x: Any, name: str) -> Any:
 
 
 def match(g: Any, x: Any) -> Any:
-    """The cotangent `g` in the structure of `x`: a list as an array where `x` is one, a scalar zero spread out."""
+    """The cotangent `g` in the structure of `x`: a list as an array where `x` is one, a scalar zero spread
+    out."""
     if is_zero(g) and not isinstance(x, (*NUMBERS, np.ndarray)):
         return zeros_like(x)
     if isinstance(x, np.ndarray):
@@ -238,7 +250,8 @@ def sort_array(x: Any, axis: int = -1, kind: Any = None) -> Any:
 
 
 def like(g: Any, x: Any) -> Any:
-    """The gradient `g` as the caller receives it: in the structure, shape and dtype of `x`, in memory of its own.
+    """The gradient `g` as the caller receives it: in the structure, shape and dtype of `x`, in memory of its
+    own.
 
     >>> like([1.0, 0.0], (3.0, np.zeros(2)))
     (1.0, array([0., 0.]))
@@ -304,15 +317,15 @@ def check_scalar(y: Any, name: str) -> None:
     else:
         got = f"a {type(y).__name__}"
     raise ResultError(
-        f"grad needs a function whose result is a real scalar, but {name} returned {got}. Reduce the result to a scalar, or "
-        "use srcgrad.jacobian, srcgrad.vjp or srcgrad.elementwise_grad."
+        f"grad needs a function whose result is a real scalar, but {name} returned {got}. Reduce the "
+        "result to a scalar, or use srcgrad.jacobian, srcgrad.vjp or srcgrad.elementwise_grad."
     )
 
 
 def check_argument(x: Any, name: str) -> None:
     """Raise if a derivative with respect to `x`, the argument called `name`, makes no sense."""
     dtype = getattr(x, "dtype", None)
-    if dtype is not None and getattr(x, "ndim", 0) and dtype.kind in "biu":
+    if dtype is not None and getattr(x, "ndim", 0) > 0 and dtype.kind in "biu":
         raise ArgumentError(
             f"the argument `{name}` is an array of {dtype}: a derivative needs floating point numbers. Pass "
             f"`{name}.astype(float)`, or leave it out of argnums."
@@ -323,13 +336,14 @@ def check_argument(x: Any, name: str) -> None:
         )
 
 
-def new_object(cls: type) -> Any:
+def new_object(cls: Any) -> Any:
     """An instance of `cls` without attributes."""
     return cls.__new__(cls)
 
 
 def part(g: Any, of: Any) -> Any:
-    """The cotangent `g` of a sum, as the cotangent of its summand `of`: what `of` lacks is left out, numbers are unbroadcast."""
+    """The cotangent `g` of a sum, as the cotangent of its summand `of`: what `of` lacks is left out, numbers
+    are unbroadcast."""
     if is_zero(of) and not isinstance(g, (int, float, np.floating)):
         return 0.0
     if isinstance(of, (list, tuple)):
@@ -387,14 +401,16 @@ def in_order(x_dot: Any, xs: Any, key: Any = None, reverse: bool = False) -> Any
 
 
 def select(g: Any, x: dict[Any, Any], *later: Any) -> Any:
-    """The cotangent of the dict `x` in `{**x, ...}`, where the keys in the containers `later` overwrote its own."""
+    """The cotangent of the dict `x` in `{**x, ...}`, where the keys in the containers `later` overwrote its
+    own."""
     if is_zero(g):
         return 0.0
     return {k: 0.0 if any(k in c for c in later) else g.get(k, 0.0) for k in x}
 
 
 def unless(g: Any, key: Any, *later: Any) -> Any:
-    """The cotangent of the value under `key` of a dict display, unless one of the containers `later` overwrote it."""
+    """The cotangent of the value under `key` of a dict display, unless one of the containers `later`
+    overwrote it."""
     if is_zero(g) or any(key in c for c in later):
         return 0.0
     return g.get(key, 0.0)
@@ -454,12 +470,14 @@ def refuse_mutable(x: Any, name: str, place: str) -> None:
     """Raise if `x`, given to a function that updates its parameter in place, is an array or a list."""
     if isinstance(x, (np.ndarray, list, dict)):
         raise AliasError(
-            f"{place}: this call writes into its argument `{name}`\nLet the function return a new value instead."
+            f"{place}: this call writes into its argument `{name}`\n"
+            "Let the function return a new value instead."
         )
 
 
 def structure(x: Any) -> Any:
-    """The containers of `x`, copied, with the values they hold: what `like` needs to know of an argument that changes."""
+    """The containers of `x`, copied, with the values they hold: what `like` needs to know of an argument that
+    changes."""
     if type(x) is list:
         return [structure(v) for v in x]
     if type(x) is tuple:

@@ -1,4 +1,5 @@
-"""srcgrad: derivatives of Python/NumPy functions as readable Python source, and an eager Tensor with autograd.
+"""srcgrad: derivatives of Python/NumPy functions as readable Python source, and an eager Tensor with
+autograd.
 
 Names are loaded on first use, so that neither an exported gradient nor the eager half pulls in the compiler.
 """

@@ -1,4 +1,5 @@
-"""The object that a user holds after `grad`: a function that compiles itself once for each kind of arguments."""
+"""The object that a user holds after `grad`: a function that compiles itself once for each kind of
+arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.runtime import dispatch
 from srcgrad.runtime.errors import ArgumentError, SourceError
+from srcgrad.runtime.rules import table
 
 Key = tuple[Any, ...]
 
@@ -19,10 +22,10 @@ Key = tuple[Any, ...]
 def kind_of(value: Any) -> Any:
     """The part of a value that a compiled derivative is specialised on: its kind and rank, never its value.
 
-    For an array also which dimensions are 1 and whether it holds float64: then no code for broadcasting or casting is
-    needed where nothing is broadcast or cast.
+    For an array also which dimensions are 1 and whether it holds float64: then no code for broadcasting or
+    casting is needed where nothing is broadcast or cast.
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind is float or kind is int:
         return kind
     if kind is np.ndarray:
@@ -69,7 +72,7 @@ class Lazy:
     def __init__(self, fun: Callable[..., Any]) -> None:
         if not callable(fun):
             raise ArgumentError(f"a transform needs a function, not a {type(fun).__name__}")
-        self.primal = fun
+        self.primal: Any = fun
         self.is_method = False
         self._compiled: dict[Key, Compiled] = {}
         self._lock = threading.RLock()
@@ -92,7 +95,8 @@ class Lazy:
 
     @property
     def plain(self) -> types.FunctionType:
-        """The Python function behind the primal: of a bound method, a partial, an object with `__call__`, another transform."""
+        """The Python function behind the primal: of a bound method, a partial, an object with `__call__`,
+        another transform."""
         return plain_function(self.primal)[0]
 
     @property
@@ -103,10 +107,19 @@ class Lazy:
         return plain_function(self.primal)[1]
 
     def plain_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> types.FunctionType:
-        """The Python function to differentiate for these arguments; of another transform, what it emitted for them."""
+        """The Python function to differentiate for these arguments; of another transform, what it emitted for
+        them."""
         if isinstance(self.primal, Lazy):
-            return self.primal.__srcgrad_call__(args, kwargs)  # type: ignore[attr-defined, no-any-return]
-        return self.plain
+            emitted: types.FunctionType = self.primal.__srcgrad_call__(args, kwargs)
+            return emitted
+        return plain_function(self.primal)[0]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    def __srcgrad_call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> types.FunctionType:
+        """The emitted function for these arguments, for a caller that differentiates it again."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<srcgrad {type(self).__name__.lower()} of {getattr(self, '__qualname__', self.primal)!r}>"
@@ -123,18 +136,13 @@ def plain_function(fun: Any) -> tuple[types.FunctionType, tuple[Any, ...]]:
     if isinstance(plain, types.FunctionType):
         return plain, ()
     if isinstance(fun, functools.partial):
-        from srcgrad.runtime import dispatch
-
         return dispatch._partial(fun), (fun,)
     njit = getattr(fun, "py_func", None)  # a Numba dispatcher holds the Python function
     if isinstance(njit, types.FunctionType):
         return njit, ()
-    call = getattr(type(fun), "__call__", None)
+    call = getattr(type(fun), "__call__", None)  # noqa: B004 (the function itself is wanted)
     if isinstance(call, types.FunctionType) and not isinstance(fun, type):
         return call, (fun,)
-    from srcgrad.runtime import dispatch
-    from srcgrad.runtime.rules import table
-
     if table.find(fun) is not None:
         try:
             count = sum(p.default is p.empty for p in inspect.signature(fun).parameters.values())
@@ -143,8 +151,8 @@ def plain_function(fun: Any) -> tuple[types.FunctionType, tuple[Any, ...]]:
         return dispatch._wrapper(fun, count, ()), ()
     name = getattr(fun, "__qualname__", repr(fun))
     raise SourceError(
-        f"`{name}` has no Python source to differentiate and no derivative rule. Wrap it in a Python function that uses "
-        "functions with rules."
+        f"`{name}` has no Python source to differentiate and no derivative rule. Wrap it in a Python "
+        "function that uses functions with rules."
     )
 
 
@@ -161,7 +169,7 @@ class Gradient(Lazy):
         if argnames is not None and not isinstance(argnames, (str, tuple, list)):
             raise ArgumentError(f"argnames must be a str or a tuple of str, not {argnames!r}")
 
-    # Which parameters ------------------------------------------------------------------------------------------------------
+    # Which parameters ---------------------------------------------------------------------------------------
 
     @functools.cached_property
     def _parameters(self) -> inspect.Signature:
@@ -190,7 +198,8 @@ class Gradient(Lazy):
             position = a + count if a < 0 else a
             if not 0 <= position < count:
                 raise ArgumentError(
-                    f"argnums: {self._title} takes {count} positional argument{'s' * (count != 1)}, so there is no argument {a}"
+                    f"argnums: {self._title} takes {count} positional argument{'s' * (count != 1)}, so there "
+                    f"is no argument {a}"
                 )
             names.append(
                 positional[position]
@@ -203,7 +212,7 @@ class Gradient(Lazy):
     def _title(self) -> str:
         return getattr(self.primal, "__qualname__", None) or type(self.primal).__qualname__
 
-    # Calls -----------------------------------------------------------------------------------------------------------------
+    # Calls --------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -228,11 +237,12 @@ class Gradient(Lazy):
                 return known
             from srcgrad.transforms import build
 
-            made = build.gradient(self, (*self.leading, *args), kwargs, len(self.leading) + self.is_method)
+            leading = len(self.leading) + self.is_method
+            made = Compiled(*build.gradient(self, (*self.leading, *args), kwargs, leading))
             self._compiled[key] = made
             return made
 
-    # Looking -----------------------------------------------------------------------------------------------------------------
+    # Looking ------------------------------------------------------------------------------------------------
 
     @property
     def source(self) -> str:
@@ -254,16 +264,16 @@ class Gradient(Lazy):
             if known is None or known.stale():
                 from srcgrad.transforms import build
 
-                known = build.generic_gradient(self, len(self.leading) + self.is_method)
+                known = Compiled(*build.generic_gradient(self, len(self.leading) + self.is_method))
                 self._compiled[("generic",)] = known
             return known
 
-    # As an input of other transforms -------------------------------------------------------------------------------------------
+    # As an input of other transforms ------------------------------------------------------------------------
 
-    def __srcgrad_call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The emitted function for these arguments, for a caller that differentiates it again."""
+    def __srcgrad_call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> types.FunctionType:
         key = (*map(kind_of, args), *((k, kind_of(v)) for k, v in kwargs.items()))
-        return self._compile(key, args, kwargs).function
+        function: types.FunctionType = self._compile(key, args, kwargs).function
+        return function
 
     def __reduce__(self) -> Any:
         return (Gradient, (self.primal, self.argnums, self.argnames, self.has_aux, self.with_value))

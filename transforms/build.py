@@ -156,9 +156,9 @@ def compile_call(
         ]
         if touched:
             raise AliasError(
-                f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: `{function.__qualname__}` writes "
-                f"into its argument `{touched[0]}`, which a differentiated caller can't follow here. Let it return a "
-                "new value instead."
+                f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: `{function.__qualname__}` "
+                f"writes into its argument `{touched[0]}`, which a differentiated caller can't follow here. Let it "
+                "return a new value instead."
             )
         pair = compiler.pair(
             callee, given, wanted, exposed=frozenset({*given, "return"}) if exposed else frozenset()

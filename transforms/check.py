@@ -70,4 +70,3 @@ def _own_nodes(body: list[Any]) -> Any:
         if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef)):
             continue
         todo.extend(reversed(list(gast.iter_child_nodes(node))))
-

@@ -1023,7 +1023,8 @@ class Emitter:
                 a.id for q, given_ in bound.items() if q != p for a in given_ if isinstance(a, gast.Name)
             ]
             if len(bound[p]) != 1 or not atoms or atoms[0].id in others or atoms[0].id in changed.values():
-                what = f"`{callee.name}` writes into its argument `{p}`, which is passed in a way that can't be followed"
+                what = f"`{callee.name}` writes into its argument `{p}`"
+                what += ", which is passed in a way that can't be followed"
                 raise pass_.refuse(node, what, "Pass a name of its own, once.", AliasError)
             changed[p] = atoms[0].id
         value = call(reverse, g, name(saved), *(name(pass_.buffer(n)) for n in changed.values()))
@@ -1359,7 +1360,9 @@ class Emitter:
         keep = {n.id for n in gast.walk(result) if isinstance(n, gast.Name)}
         marker.value = tuple_([result])
         given_bars = list(incoming.values())
-        copies = set(self.pass_.snapshots.values())  # made now, for the reverse half: they stay where they are
+        copies = set(
+            self.pass_.snapshots.values()
+        )  # made now, for the reverse half: they stay where they are
         self.simplify(
             whole,
             [p.id for p in dataflow.parameters(unit.tree)] + [bar, *given_bars],

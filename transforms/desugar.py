@@ -58,6 +58,7 @@ def desugar(source: Source, tree: gast.FunctionDef, names: Names, taint: Taint) 
     for stmt in gast.walk(tree):
         if isinstance(stmt, gast.stmt) and not hasattr(stmt, "origin"):
             stmt.origin = stmt
+    _Cells(names).function(tree, taint)
     pass_ = _Desugar(source, names, taint)
     body = [s for s in tree.body if not _is_docstring(s, tree)]
     tree.body = _Exits(names, pass_.block(body)).function()
@@ -332,7 +333,7 @@ class _Desugar:
         """Must statements be put before this expression?"""
         if not isinstance(e, gast.AST):
             return False
-        if isinstance(e, gast.Call) and self.iterates(e):
+        if isinstance(e, gast.Call) and (self.iterates(e) or self.named_attribute(e) is not e):
             return True
         if isinstance(e, gast.NamedExpr):
             return True
@@ -387,8 +388,28 @@ class _Desugar:
             return False
         return found in (zip, enumerate, reversed, filter) if found is not None else items
 
+    def named_attribute(self, e: Any) -> Any:
+        """`getattr(x, "a", d)` with its attribute written out."""
+        if not (
+            isinstance(e, gast.Call)
+            and isinstance(e.func, gast.Name)
+            and len(e.args) in (2, 3)
+            and not e.keywords
+        ):
+            return e
+        owner, which = e.args[0], e.args[1]
+        literal = (
+            isinstance(which, gast.Constant) and isinstance(which.value, str) and which.value.isidentifier()
+        )
+        if not literal or self.taint.lookup(e.func) is not getattr or not isinstance(owner, gast.Name):
+            return e
+        read = at(attribute(clone(owner), which.value), e)
+        if len(e.args) == 2:
+            return read
+        return at(gast.IfExp(call("hasattr", owner, which), read, e.args[2]), e)
+
     def expr(self, e: Any, s: Any, out: Block, truth: bool = False) -> Any:
-        e = self.listed(e)
+        e = self.listed(self.named_attribute(e))
         if isinstance(e, gast.Lambda) and self.taint.expr(e):
             made = self.names.fresh("function")
             out.append(self.function_of(e, made, s))
@@ -484,6 +505,61 @@ class _Desugar:
 
     def refuse(self, node: Any, what: str, why: str) -> Exception:
         return fail(UnsupportedSyntax, self.source, node, f"cannot differentiate {what}", why)
+
+
+class _Cells(gast.NodeTransformer):
+    """Variables that nested functions write by `nonlocal` become the only element of a list that both share."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.cells: dict[str, str] = {}
+
+    def function(self, tree: gast.FunctionDef, taint: Taint) -> None:
+        own = dataflow.bound_names(tree.body) | {p.id for p in dataflow.parameters(tree)}
+        written = {
+            n
+            for s in tree.body
+            for d in gast.walk(s)
+            if isinstance(d, gast.FunctionDef)
+            for x in gast.walk(d)
+            if isinstance(x, gast.Nonlocal)
+            for n in x.names
+        }
+        shared = sorted(written & own)
+        if not shared:
+            return
+        self.cells = {n: self.names.fresh(n + "_cell") for n in shared}
+        taint.names |= {c for n, c in self.cells.items() if n in taint.names}
+        tree.body = [self.visit(s) for s in tree.body]
+        given = {p.id for p in dataflow.parameters(tree)}
+        for n in reversed(shared):
+            start = list_([name(n) if n in given else constant(None)])
+            made = assign(self.cells[n], start, tree.body[0])
+            tree.body.insert(0, made)
+
+    def visit_Name(self, node: Any) -> Any:
+        if node.id not in self.cells:
+            return node
+        return at(gast.Subscript(name(self.cells[node.id]), constant(0), node.ctx), node)
+
+    def visit_Nonlocal(self, node: Any) -> Any:
+        node.names = [n for n in node.names if n not in self.cells]
+        return node if node.names else at(gast.Pass(), node)
+
+    def scope(self, node: Any) -> Any:
+        body = node.body if isinstance(node.body, list) else [node.body]
+        outside = {n for x in body for w in gast.walk(x) if isinstance(w, gast.Nonlocal) for n in w.names}
+        hidden = (dataflow.bound_names(body) | {p.id for p in dataflow.parameters(node)}) - outside
+        saved = self.cells
+        self.cells = {n: c for n, c in saved.items() if n not in hidden}
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        node.body = (
+            [self.visit(s) for s in node.body] if isinstance(node.body, list) else self.visit(node.body)
+        )
+        self.cells = saved
+        return node
+
+    visit_FunctionDef = visit_Lambda = scope
 
 
 class _Rename(gast.NodeTransformer):
@@ -702,7 +778,7 @@ class _Exits:
         return self.returned
 
 
-class _Ends(gast.stmt):  # type: ignore[misc]
+class _Ends(gast.stmt):
     """Stands for a rewritten statement: whether every path through the original left it."""
 
     def __init__(self, ends: bool) -> None:
@@ -781,4 +857,3 @@ def _mixed_continue(body: Block) -> bool:
         else:
             return True
     return False
-

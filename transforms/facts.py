@@ -520,14 +520,14 @@ class Interpreter:
                 and isinstance(index.const, int)
                 and -len(owner.items) <= index.const < len(owner.items)
             ):
-                return owner.items[index.const]  # type: ignore[no-any-return]
+                return owner.items[index.const]
             return element(owner) if index.kind == "scalar" else UNKNOWN
         if owner.kind == "list" and owner.items is not None:
             if isinstance(e.slice, gast.Slice):
                 return owner
             return element(owner) if index.kind == "scalar" else UNKNOWN
         if owner.kind == "dict" and owner.items is not None and index.known:
-            return dict(owner.items).get(index.const, UNKNOWN)  # type: ignore[no-any-return]
+            return dict(owner.items).get(index.const, UNKNOWN)
         if owner.kind == "dict" and owner.items:
             return element(Fact("tuple", items=tuple(f for _, f in owner.items)))
         return UNKNOWN
@@ -593,6 +593,10 @@ class Interpreter:
             return Fact("list", items=element(args[0])) if function is list else Fact("tuple")
         if is_user_class(function):
             return Fact("instance", items=function)
+        if isinstance(function, types.MethodType) and isinstance(function.__func__, types.FunctionType):
+            if self.call_user is not None:
+                owner = of_global(function.__self__)
+                return self.call_user(function.__func__, [owner, *args], keywords, e, starred)
         if self.call_user is not None and func.kind == "function":
             return self.call_user(function, args, keywords, e, starred)
         return UNKNOWN

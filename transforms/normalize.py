@@ -163,6 +163,8 @@ class _Flatten:
                 return
         read = clone(place)
         read.ctx = gast.Load()
+        if not is_atom(read.value):
+            read = self.value(read, s, out)
         old = self.temporary(read, s, out, "old", tainted=self.taint.expr(read) or self.taint.expr(value))
         element = _element_kind(owner)
         if owner.kind in ("array", "numeric") or element == "scalar":
@@ -737,6 +739,12 @@ class _Flatten:
             return self.of_super(e, func)
         if isinstance(func, gast.Attribute):
             owner, receiver, method = getattr(func.value, "fact", UNKNOWN), func.value, func.attr
+        bound = _known(func)
+        if isinstance(bound, types.MethodType) and isinstance(func, gast.Attribute) and is_atom(func.value):
+            if isinstance(bound.__func__, types.FunctionType):  # a class method
+                made = gast.Call(self.support(bound.__func__), [func.value, *e.args], e.keywords)
+                made.fact = getattr(e, "fact", UNKNOWN)
+                return at(made, e)
         if owner.kind != "instance":
             return e
         found = class_attribute(owner.items, method)
@@ -867,6 +875,13 @@ def _walk_statements(body: Block) -> Any:
             yield from _walk_statements(inner)
 
 
+def _all_blocks(body: Block) -> Any:
+    yield body
+    for s in body:
+        for inner in dataflow.blocks(s):
+            yield from _all_blocks(inner)
+
+
 # Names ------------------------------------------------------------------------------------------------------
 
 
@@ -879,6 +894,8 @@ class _Rename:
         self.source, self.names, self.taint, self.tree, self.outer = source, names, taint, tree, outer
         self.live: dataflow.Live = {}
         self.given: set[str] = set()
+        self.unsure: set[str] = set()
+        """Names that one of the paths that join leaves unbound."""
 
     def function(self) -> None:
         body = self.tree.body
@@ -890,6 +907,17 @@ class _Rename:
         env = {p.id: p.id for p in dataflow.parameters(self.tree)}
         self.given = set(env)
         self.block(body, env)
+        copied = {
+            s.value.id
+            for s in _walk_statements(body)
+            if isinstance(s, gast.Assign)
+            and isinstance(s.targets[0], gast.Name)
+            and isinstance(s.value, gast.Name)
+        }
+        for n in sorted(copied & self.unsure):  # a copy would fail where the name is unbound
+            start = assign(n, constant(None))
+            start.predefined = True
+            body.insert(0, start)
 
     def _free_variables(self) -> dict[str, list[str]]:
         visible = self.local | set(self.outer)
@@ -900,7 +928,7 @@ class _Rename:
         changed = True
         while changed:
             changed = False
-            for n, free in frees.items():
+            for free in frees.values():
                 more = set().union(*(frees[f] for f in free if f in frees)) if free else set()
                 if more - free:
                     free |= more
@@ -966,7 +994,7 @@ class _Rename:
                     for b in bindings.get(free, [])
                     if places[b][0] > position or set(places[b][1]) & set(loops)
                 ]
-                if later:
+                if later and not self.transient(self.closures[n], free, body):
                     if free in self.taint.names:
                         raise self.refuse(
                             self.closures[n],
@@ -975,6 +1003,22 @@ class _Rename:
                         )
                     pinned.add(free)
         return pinned
+
+    def transient(self, s: Any, free: str, body: Block) -> bool:
+        """Is a lambda only handed to one call, right after it was made, that can't keep it?"""
+        if not getattr(s, "is_lambda", False):
+            return False
+        block = next((b for b in _all_blocks(body) if any(x is s for x in b)), [])
+        start = next((i for i, x in enumerate(block) if x is s), 0)
+        uses = [i for i, x in enumerate(block) if s.name in dataflow.head_reads(x)]
+        inner = any(s.name in dataflow.reads(b) for x in block for b in dataflow.blocks(x))
+        if inner or len(uses) != 1 or uses[0] <= start:
+            return False
+        call_ = getattr(block[uses[0]], "value", None)
+        if any(free in dataflow.bound_names([x]) for x in block[start + 1 : uses[0]]):
+            return False
+        kept = getattr(call_, "fact", UNKNOWN).kind not in ("scalar", "array", "numeric", "string", "none")
+        return isinstance(call_, gast.Call) and not kept
 
     def refuse(self, node: Any, what: str, why: str) -> Exception:
         return fail(UnsupportedSyntax, self.source, node, f"cannot differentiate {what}", why)
@@ -1064,6 +1108,7 @@ class _Rename:
         s.original = written
         s.captured = known
         s.frees = written.frees = self.frees[s.name]
+        s.escapes = s.name in self.escaping
         s.name = self.bind(s.name, env) if s.name not in self.closures else s.name
         env[s.name] = s.name
         out.append(s)
@@ -1089,13 +1134,15 @@ class _Rename:
                 continue
             ends = {e.get(v) for _, e in paths}
             if len(ends) == 1:
-                merged[v] = ends.pop()
+                merged[v] = paths[0][1][v]
                 continue
             joint = self.new(v)
             merged[v] = joint
             for block, e in paths:
                 if e.get(v) is not None:
                     block.append(assign(joint, name(e[v]), s))
+                else:
+                    self.unsure.add(joint)
         return merged
 
     def loop(self, s: Any, env: dict[str, str], out: Block, targets: list[Any]) -> None:
@@ -1287,4 +1334,3 @@ def _number(
             bindings.setdefault(n, []).append(id(s))
         for inner in dataflow.blocks(s):
             _number(inner, inner_loops, places, bindings)
-

@@ -848,7 +848,8 @@ class Reverse:
         return self.refuse(
             op.node,
             f"`{named}` has no derivative rule",
-            "Write it with functions that have one, give it a rule, or wrap it in srcgrad.stop_gradient if it is constant.",
+            "Write it with functions that have one, give it a rule, or wrap it in srcgrad.stop_gradient if it "
+            "is constant.",
             NoRule,
         )
 
@@ -1026,7 +1027,7 @@ class Reverse:
                     self.contribute(n, self.matched(subscript(clone(g), constant(i)), n))
             return
         offset: Any = constant(0)
-        for i, e in enumerate(elements):
+        for e in elements:
             inner = e.value if isinstance(e, gast.Starred) else e
             here = offset
             if isinstance(e, gast.Starred):
@@ -1279,7 +1280,7 @@ class Reverse:
         if not self.has(x):
             return
         rule = table.find(resolve.BINARY[type(s.op)])
-        if rule is None or not rule.elementwise:
+        if rule is None or rule.partials is None:
             raise self.refuse(s, "cannot differentiate this update in place", "Write `x = x @ y`.")
         parameters = _rule_parameters(rule.partials)
         old, new = self.names.fresh(x + "_old"), self.names.fresh(x + "_new")
@@ -1305,6 +1306,8 @@ class Reverse:
             if isinstance(g, gast.Name) and g.id == self.bar(x):
                 g_was = g.id
         else:
+            if self.scope.pending.get(x) or self.scope.items.get(x):
+                self.hold(x)
             g = name(self.bar(x))
             g_was = g.id
         expr = None

@@ -409,7 +409,8 @@ class Simplify:
         return None
 
     def summary(self, s: Any) -> tuple[set[str], set[str], set[str]]:
-        """(names that a statement reads itself, that its blocks read, that it binds or changes), looked at once."""
+        """(names that a statement reads itself, that its blocks read, that it binds or changes), looked at
+        once."""
         found = self._summaries.get(id(s))
         if found is None:
             inside = set().union(*(dataflow.reads(b) for b in dataflow.blocks(s)))
@@ -829,4 +830,3 @@ def _substitute_head(s: Any, n: str, value: Any) -> None:
             item.context_expr = sub.visit(item.context_expr)
     else:
         sub.visit(s)
-

@@ -88,7 +88,7 @@ _OPERATORS = {
 }
 
 
-class _Printer(astunparse.Unparser):  # type: ignore[misc]
+class _Printer(astunparse.Unparser):
     """astunparse's printer with strengths in place of parentheses everywhere, for gast and today's syntax."""
 
     def __init__(self) -> None:

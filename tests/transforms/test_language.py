@@ -48,7 +48,7 @@ def check(f, *args, argnums=(0,)):
         assert value == f(*[a.copy() if isinstance(a, np.ndarray) else a for a in args])
 
 
-# Helpers that programs call ----------------------------------------------------------------------------------------------
+# Helpers that programs call ---------------------------------------------------------------------------------
 
 
 def scaled(x, by=2.0, *, shift=0.0):
@@ -151,7 +151,7 @@ def wrapped_cube(x):
 RATE = 3.0
 TABLE = {"a": 2.0, "b": [1.0, 2.0]}
 
-# Programs ----------------------------------------------------------------------------------------------------------------
+# Programs ---------------------------------------------------------------------------------------------------
 
 
 def loop_else(x, n):
@@ -889,4 +889,50 @@ def stateful(x):
 
 @pytest.mark.parametrize("f", [writes_into_arguments, stateful])
 def test_callees_that_write(f):
+    check(f, 1.3)
+
+
+def nonlocal_state(x):
+    count = 0
+    total = x
+
+    def add(t):
+        nonlocal count, total
+        count += 1
+        total = total * t + x
+        return count * t
+
+    s = 0.0
+    for k in range(3):
+        s += add(x + k) * total
+    return s + total * count
+
+
+def collecting_closure(x):
+    seen = []
+
+    def note(t):
+        seen.append(t * x)
+        return t
+
+    y = note(x) + note(2.0)
+    return y * sum(seen)
+
+
+def named_attributes(x):
+    c = Counter.made(x) if hasattr(Counter, "made") else Counter(x)
+    c.extra = x * 2
+    return getattr(c, "extra", 1.0) * getattr(c, "missing", x) + getattr(c, "w")  # noqa: B009
+
+
+def lambdas_in_loops(x):
+    s = 0.0
+    for i in range(3):
+        s = s + apply(lambda t: t * x * i, x)  # noqa: B023
+        x = x * 1.1
+    return s
+
+
+@pytest.mark.parametrize("f", [nonlocal_state, collecting_closure, named_attributes, lambdas_in_loops])
+def test_closures_that_write(f):
     check(f, 1.3)

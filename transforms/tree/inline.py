@@ -279,4 +279,3 @@ def _lookup(e: Any, rule: Any) -> Any:
         cells = dict(zip(rule.__code__.co_freevars, rule.__closure__, strict=True))
         found = cells[e.id].cell_contents if e.id in cells else None
     return found
-

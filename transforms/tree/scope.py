@@ -27,7 +27,8 @@ class Scope:
         self.local = local
         self.imports: dict[str, Any] = {}
         self.used: dict[str, Any] = {}
-        """Functions, classes and modules that were found among the globals: what was compiled holds while they stay."""
+        """Functions, classes and modules that were found among the globals: what was compiled holds while
+        they stay."""
 
     def name(self, identifier: str) -> Any:
         if identifier in self.imports:
