@@ -261,9 +261,9 @@ def plan_of(
         )
     if isinstance(bound_to, (list, dict)) and function.__name__ in _CHANGES:
         raise UnsupportedSyntax(
-            f"`{function.__name__}` changes a {type(bound_to).__name__} of which the compiler does not know "
-            "that it is one: the derivative of what it holds can't be followed. Make it in the function itself, or "
-            "return a new one."
+            f"`{function.__name__}` changes a {type(bound_to).__name__} of which the compiler does not "
+            "know that it is one: the derivative of what it holds can't be followed. Make it in the function "
+            "itself, or return a new one."
         )
     if function is functools.partial:
         text = "def apply(func, *args, **keywords):\n    return new_partial(func, args, keywords)\n"

@@ -155,10 +155,11 @@ def compile_call(
             or ("?" + n in written and given[n].kind in ("array", "list", "dict"))
         ]
         if touched:
+            code = function.__code__
             raise AliasError(
-                f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: `{function.__qualname__}` "
-                f"writes into its argument `{touched[0]}`, which a differentiated caller can't follow here. Let it "
-                "return a new value instead."
+                f"{code.co_filename}:{code.co_firstlineno}: `{function.__qualname__}` writes into its "
+                f"argument `{touched[0]}`, which a differentiated caller can't follow here. Let it return a new "
+                "value instead."
             )
         pair = compiler.pair(
             callee, given, wanted, exposed=frozenset({*given, "return"}) if exposed else frozenset()

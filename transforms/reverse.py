@@ -848,8 +848,8 @@ class Reverse:
         return self.refuse(
             op.node,
             f"`{named}` has no derivative rule",
-            "Write it with functions that have one, give it a rule, or wrap it in srcgrad.stop_gradient if it "
-            "is constant.",
+            "Write it with functions that have one, give it a rule, or wrap it in srcgrad.stop_gradient if "
+            "it is constant.",
             NoRule,
         )
 
