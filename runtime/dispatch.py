@@ -227,7 +227,7 @@ def plan_of(
         return function.plan(args, kwargs)
     if isinstance(function, types.FunctionType) and table.find(function) is None:
         return make(function, data_of(function), "function", args, kwargs, ())
-    if isinstance(function, types.MethodType):
+    if isinstance(function, types.MethodType) and table.find(function) is None:
         inner = function.__func__
         if function.__name__ == "_replace" and is_namedtuple(type(function.__self__)):
             inner = _once("namedtuple._replace", _REPLACE)

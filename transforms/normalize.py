@@ -740,6 +740,8 @@ class _Flatten:
         if isinstance(func, gast.Attribute):
             owner, receiver, method = getattr(func.value, "fact", UNKNOWN), func.value, func.attr
         bound = _known(func)
+        if isinstance(bound, types.MethodType) and table.find(bound) is not None:
+            return e
         if isinstance(bound, types.MethodType) and isinstance(func, gast.Attribute) and is_atom(func.value):
             if isinstance(bound.__func__, types.FunctionType):  # a class method
                 made = gast.Call(self.support(bound.__func__), [func.value, *e.args], e.keywords)
