@@ -485,3 +485,13 @@ def structure(x: Any) -> Any:
     if type(x) is dict:
         return {k: structure(v) for k, v in x.items()}
     return x
+
+
+def refuse_function(y: Any, place: str) -> None:
+    """Raise if `y`, the result of a call that was given a lambda, may hold that lambda: it captured what is bound again."""
+    for value in reachable(y):
+        if callable(value) and not isinstance(value, type):
+            raise UnsupportedSyntax(
+                f"{place}: cannot differentiate a function that is kept while a variable which it captured is bound again\n"
+                "Pass that variable as an argument."
+            )

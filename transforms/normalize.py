@@ -66,7 +66,7 @@ def normalize(
     if first is not None:
         flat.self_name, flat.self_fact = first.id, given.get(first.id, UNKNOWN)
     tree.body = flat.block(tree.body)
-    _Rename(source, names, taint, tree, outer).function()
+    _Rename(source, names, taint, tree, outer, externals).function()
     return tree
 
 
@@ -891,8 +891,15 @@ class _Rename:
     """Gives each value of a variable a name of its own, and hands values on by copies where paths join."""
 
     def __init__(
-        self, source: Source, names: Names, taint: Taint, tree: gast.FunctionDef, outer: dict[str, list[str]]
-    ) -> None:
+        self,
+        source: Source,
+        names: Names,
+        taint: Taint,
+        tree: gast.FunctionDef,
+        outer: dict[str, list[str]],
+        externals: Externals,
+        self.externals = externals
+        self.externals = externals
         self.source, self.names, self.taint, self.tree, self.outer = source, names, taint, tree, outer
         self.live: dataflow.Live = {}
         self.given: set[str] = set()
@@ -1019,8 +1026,11 @@ class _Rename:
         call_ = getattr(block[uses[0]], "value", None)
         if any(free in dataflow.bound_names([x]) for x in block[start + 1 : uses[0]]):
             return False
-        kept = getattr(call_, "fact", UNKNOWN).kind not in ("scalar", "array", "numeric", "string", "none")
-        return isinstance(call_, gast.Call) and not kept
+        if not isinstance(call_, gast.Call):
+            return False
+        if getattr(call_, "fact", UNKNOWN).kind not in ("scalar", "array", "numeric", "string", "none"):
+            block[uses[0]].guarded = True  # whether the result holds the function is seen when it runs
+        return True
 
     def refuse(self, node: Any, what: str, why: str) -> Exception:
         return fail(UnsupportedSyntax, self.source, node, f"cannot differentiate {what}", why)
@@ -1068,6 +1078,10 @@ class _Rename:
         else:
             s.targets = [self.rename(to, env)]
         out.append(s)
+        if getattr(s, "guarded", False) and isinstance(to, gast.Name):
+            guard = self.externals.node(trees.refuse_function)
+            place = f"{self.source.filename}:{getattr(s, 'lineno', 0)}"
+            out.append(expression(call(guard, name(to.id), constant(place)), s))
 
     def stmt_AugAssign(self, s: Any, env: dict[str, str], out: Block) -> None:
         s.value = self.rename(s.value, env)

@@ -12,6 +12,9 @@ from srcgrad.runtime import dispatch, trees
 from srcgrad.runtime.rules.table import case, forward, nondifferentiable, reverse
 
 nondifferentiable(
+    trees.refuse_function,
+    trees.refuse_shared,
+    trees.refuse_mutable,
     trees.zeros_like, trees.check_scalar, trees.clear_item, dispatch.plan_of, trees.new_object, trees.ordered
 )
 
