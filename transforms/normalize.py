@@ -898,7 +898,7 @@ class _Rename:
         tree: gast.FunctionDef,
         outer: dict[str, list[str]],
         externals: Externals,
-        self.externals = externals
+    ) -> None:
         self.externals = externals
         self.source, self.names, self.taint, self.tree, self.outer = source, names, taint, tree, outer
         self.live: dataflow.Live = {}
