@@ -47,6 +47,20 @@ class MissingExtra(SrcgradError, ImportError):
     """An optional library is needed; the message names the extra to install."""
 
 
+for _error in (
+    SrcgradError,
+    UnsupportedSyntax,
+    NoRule,
+    SourceError,
+    AliasError,
+    ArgumentError,
+    ResultError,
+    CheckFailed,
+    MissingExtra,
+):
+    _error.__module__ = "srcgrad"  # where users find them; tracebacks and pickles name that place
+
+
 def located(filename: str, line: int, code: str, column: int, end: int, what: str, why: str) -> str:
     """The text of a compile-time error: place, the user's code, a caret under the construct, reason and way
     out.

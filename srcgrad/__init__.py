@@ -47,7 +47,9 @@ _EAGER = "srcgrad.runtime.eager"
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'srcgrad' has no attribute {name!r}")
-    if name in _HERE:
+    if name == "viz":
+        value = importlib.import_module("srcgrad.viz")
+    elif name in _HERE:
         value = getattr(importlib.import_module(_HERE[name]), name)
     else:
         try:
@@ -59,4 +61,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_HERE, *getattr(importlib.import_module(_EAGER), "__all__", []), "__version__"})
+    return sorted({*_HERE, "viz", *getattr(importlib.import_module(_EAGER), "__all__", []), "__version__"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -43,3 +44,19 @@ def test_unknown_names() -> None:
 
     with pytest.raises(AttributeError, match="has no attribute 'gradd'"):
         srcgrad.gradd  # noqa: B018
+
+
+def test_viz_is_an_attribute_and_a_module() -> None:
+    assert run("import srcgrad; print(srcgrad.viz.__name__)") == "srcgrad.viz\n"
+    assert run("import srcgrad.viz; print(srcgrad.viz.graph.__name__)") == "graph\n"
+
+
+def test_errors_are_at_home_at_the_front_door() -> None:
+    """Tracebacks show `srcgrad.NoRule`, and pickled errors come back."""
+    import srcgrad
+
+    for name in ("UnsupportedSyntax", "NoRule", "SourceError", "AliasError", "ArgumentError", "ResultError"):
+        error = getattr(srcgrad, name)("why")
+        assert f"{type(error).__module__}.{type(error).__qualname__}" == f"srcgrad.{name}"
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and again.args == ("why",)
