@@ -189,6 +189,16 @@ def _array_rule(name: str) -> Any:
 
 def add_attribute(g: Any, x: Any, name: str, part: Any) -> None:
     """Add `part` to the cotangent of `x.name`, in place."""
+    if is_zero(part):
+        return
+    if getattr(getattr(x, name, None), "__self__", None) is x:  # a bound method: its cotangent is that of its object
+        if isinstance(g, dict):
+            for k, v in part.items():
+                g[k] = add(g.get(k, 0.0), v)
+        else:
+            for i, v in enumerate(part):
+                g[i] = add(g[i], v)
+        return
     if isinstance(g, list):
         add_item(g, x._fields.index(name), part)
     elif isinstance(g, np.ndarray) and isinstance(x, np.ndarray) and _array_rule(name) is not None:

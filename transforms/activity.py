@@ -36,6 +36,7 @@ class Flow:
     def __init__(self, body: list[Any], facts: dict[str, Any], effects: Callable[[Any, Any], Any]) -> None:
         self.edges: list[tuple[list[str], str]] = []
         self.facts, self.effects = facts, effects
+        self.closures = {s.name for s in statements(body) if isinstance(s, gast.FunctionDef)}
         for s in statements(body):
             self.statement(s)
 
@@ -73,7 +74,8 @@ class Flow:
                     if key != "list" and isinstance(s.value.func.value, gast.Name):
                         self.edge([n], s.value.func.value.id)
         elif isinstance(s, gast.FunctionDef):
-            self.edge(sorted(getattr(s, "captured", {}).values()), s.name)
+            called = (dataflow.free_names(s) & self.closures) - {s.name}
+            self.edge(sorted({*getattr(s, "captured", {}).values(), *called}), s.name)
 
     def operation(self, value: Any) -> Any:
         op = resolve.operation(value)

@@ -158,7 +158,7 @@ class _Flatten:
             and owner.kind == "array"
             and isinstance(s.op, (gast.Add, gast.Sub))
         ):
-            if basic_index(place.slice):
+            if basic_index(place.slice) and isinstance(place.value, gast.Name):
                 out.append(at(gast.AugAssign(place, s.op, value), s))
                 return
         read = clone(place)

@@ -1389,7 +1389,8 @@ class Reverse:
         if g is None:
             return
         g = self.once(g, 2, s.name)
-        for n in sorted(getattr(s, "captured", {}).values()):
+        called = {n for n in dataflow.free_names(s) if self.kind(n) == "closure" and n != s.name}
+        for n in sorted({*getattr(s, "captured", {}).values(), *called}):
             if n in self.active:
                 self.contribute(
                     n, call(self.external(trees.get_attribute), clone(g), name(s.name), constant(n))

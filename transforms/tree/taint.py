@@ -65,7 +65,12 @@ class Taint:
                     self.names |= dataflow.bound_names([c.pattern])
             elif isinstance(s, gast.Expr) and isinstance(s.value, gast.Call):
                 func = s.value.func
-                if isinstance(func, gast.Attribute) and any(self.expr(a) for a in self.arguments(s.value)):
+                known = self.lookup(func) is not None
+                if (
+                    isinstance(func, gast.Attribute)
+                    and not known
+                    and any(self.expr(a) for a in self.arguments(s.value))
+                ):
                     self.add_target(func.value)
                 elif any(self.expr(a) for a in self.arguments(s.value)) and not self.discrete_call(s.value):
                     for a in s.value.args:  # the callee may write one argument into another
