@@ -79,7 +79,7 @@ def inputs_bar(g: Any, function: Any, plan: Any) -> Any:
     """The cotangent of `function` out of that of `inputs_of(function, plan)`."""
     if trees.is_zero(g) or not g:
         return 0.0
-    return dict(zip(plan.first, g, strict=True)) if plan.kind == "function" else g[0]
+    return captured_bar(plan, g) if plan.kind == "function" else g[0]
 
 
 def inputs_dot(t: Any, function: Any, plan: Any) -> tuple[Any, ...]:
@@ -97,7 +97,8 @@ def inputs_dot(t: Any, function: Any, plan: Any) -> tuple[Any, ...]:
 def carries(value: Any) -> bool:
     """Is a captured value data, which differs from one instance of a function to the next?"""
     if isinstance(value, types.FunctionType):
-        return value.__closure__ is not None and not value.__code__.co_filename.startswith("<srcgrad")
+        emitted = value.__code__.co_filename.startswith("<srcgrad") and "<locals>" not in value.__qualname__
+        return value.__closure__ is not None and not emitted
     if hasattr(value, "__srcgrad_call__"):
         return True
     return not (
@@ -174,8 +175,24 @@ def arrange(plan: Plan, bars: Any, count: int) -> list[Any]:
     if plan.kind in ("method", "object", "bound"):
         f_bar = bars[0]
     elif plan.kind == "function" and skip:
-        f_bar = dict(zip(plan.first, bars[:skip], strict=True))
+        f_bar = captured_bar(plan, bars[:skip])
     return [f_bar, positional + [0.0] * (count - len(positional)), keywords]
+
+
+def captured_bar(plan: Any, bars: Any) -> Any:
+    """The cotangent of a function out of those of what it has captured, which may be the function itself."""
+    itself = itself_in(plan)
+    f_bar: Any = {n: bar for n, bar in zip(plan.first, bars, strict=True) if n not in itself}
+    for n, bar in zip(plan.first, bars, strict=True):
+        if n in itself:
+            f_bar = trees.add(f_bar, bar)
+    return f_bar
+
+
+def itself_in(plan: Any) -> set[str]:
+    """Under which names a function has captured itself."""
+    cells = zip(plan.target.__code__.co_freevars, plan.target.__closure__ or (), strict=True)
+    return {n for n, c in cells if n in plan.first and c.cell_contents is plan.target}
 
 
 def unarranged(g: Any, plan: Plan, count: int) -> list[Any]:
@@ -183,7 +200,8 @@ def unarranged(g: Any, plan: Plan, count: int) -> list[Any]:
     skip, named = len(plan.first), [p.lstrip("=") for p in plan.parameters if not p.startswith("*")]
     f_bar, positional, keywords = (0.0, [0.0] * count, {}) if trees.is_zero(g) else g
     if plan.kind == "function":
-        parts = [0.0 if trees.is_zero(f_bar) else f_bar.get(n, 0.0) for n in plan.first]
+        itself = itself_in(plan)
+        parts = [f_bar if n in itself or trees.is_zero(f_bar) else f_bar.get(n, 0.0) for n in plan.first]
     else:
         parts = [f_bar] * skip
     position = 0

@@ -191,7 +191,7 @@ def add_attribute(g: Any, x: Any, name: str, part: Any) -> None:
     """Add `part` to the cotangent of `x.name`, in place."""
     if is_zero(part):
         return
-    if getattr(getattr(x, name, None), "__self__", None) is x:  # a bound method: its cotangent is that of its object
+    if getattr(getattr(x, name, None), "__self__", None) is x:  # a method: its cotangent is its object's
         if isinstance(g, dict):
             for k, v in part.items():
                 g[k] = add(g.get(k, 0.0), v)
@@ -498,10 +498,11 @@ def structure(x: Any) -> Any:
 
 
 def refuse_function(y: Any, place: str) -> None:
-    """Raise if `y`, the result of a call that was given a lambda, may hold that lambda: it captured what is bound again."""
+    """Raise if `y`, the result of a call that was given a lambda, may hold that lambda: it captured what is
+    bound again."""
     for value in reachable(y):
         if callable(value) and not isinstance(value, type):
             raise UnsupportedSyntax(
-                f"{place}: cannot differentiate a function that is kept while a variable which it captured is bound again\n"
-                "Pass that variable as an argument."
+                f"{place}: cannot differentiate a function that is kept while a variable which it captured "
+                "is bound again\nPass that variable as an argument."
             )

@@ -158,8 +158,8 @@ def compile_call(
             code = function.__code__
             raise AliasError(
                 f"{code.co_filename}:{code.co_firstlineno}: `{function.__qualname__}` writes into its "
-                f"argument `{touched[0]}`, which a differentiated caller can't follow here. Let it return a new "
-                "value instead."
+                f"argument `{touched[0]}`, which a differentiated caller can't follow here. Let it return a "
+                "new value instead."
             )
         pair = compiler.pair(
             callee, given, wanted, exposed=frozenset({*given, "return"}) if exposed else frozenset()

@@ -203,7 +203,10 @@ class Unit:
         if callee.definition is not None:
             known = {**callee.parent.outer, **callee.parent.closures}
             self.outer = {n: d for n, d in known.items() if n not in own}
-        self.taint = Taint(self.tainted(), tree.body, self.lookup, discrete)
+        nested = {s.name: s for s in statements(tree.body) if isinstance(s, gast.FunctionDef)}
+        self.taint = Taint(
+            self.tainted(), tree.body, self.lookup, discrete, lambda e: self.written_by(e, nested)
+        )
         tree.decorator_list = []
         tree.returns = None
         for p in dataflow.parameters(tree):
@@ -232,6 +235,23 @@ class Unit:
         self.aliases.exposed = {self.aliases.find(n) for n in {*exposed, *self.mutated} - {"return"}}
         if "return" in exposed:
             self.aliases.exposed |= {self.aliases.find(n) for n in outputs}
+
+    def written_by(self, node: Any, nested: dict[str, Any]) -> list[Any]:
+        """The arguments of a call into which the callee may write, from its text alone."""
+        found, definition = self.lookup(node.func), nested.get(getattr(node.func, "id", ""))
+        if definition is not None:
+            callee, args = Callee(self.callee.function, definition), definition.args
+        elif isinstance(found, types.FunctionType) and table.find(found) is None:
+            try:
+                callee, args = Callee(found), read(found).tree.args
+            except Exception:  # no source: it will be refused, or has no differentiated arguments
+                return []
+        else:
+            return []
+        written, _ = self.compiler.effects(callee)
+        if any(isinstance(a, gast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+            return list(node.args) if written else []
+        return [a for p, atoms in bind(args, node, callee).items() if {p, "?" + p} & written for a in atoms]
 
     def writes(self, parameter: str) -> bool:
         """Does the function change what the caller passed for a parameter?"""

@@ -508,7 +508,8 @@ class _Desugar:
 
 
 class _Cells(gast.NodeTransformer):
-    """Variables that nested functions write by `nonlocal` become the only element of a list that both share."""
+    """Variables that nested functions write by `nonlocal` become the only element of a list that both
+    share."""
 
     def __init__(self, names: Names) -> None:
         self.names = names

@@ -100,6 +100,8 @@ class Forward:
         user's."""
         self.negated: set[str] = set()
         """Temporaries whose tangent is minus the variable `x_dot`."""
+        self.views: set[str] = set()
+        """Names whose tangent may be a view that can't be written."""
         self.once = {n for n, count in binding_counts(tree.body).items() if count == 1}
         self.origin: Any = None
 
@@ -467,6 +469,7 @@ class Forward:
             return value
         if z.kind == "array" and shape.kind == "scalar":
             return call(self.np("full_like"), name(v), value)
+        self.views.add(v)
         if z.kind == "array" and shape.kind == "array" and z.real:
             return call(self.np("broadcast_to"), value, attribute(v, "shape"))
         return call(self.external(support.unbroadcast), value, name(v))

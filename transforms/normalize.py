@@ -1017,7 +1017,7 @@ class _Rename:
         """Is a lambda only handed to one call, right after it was made, that can't keep it?"""
         if not getattr(s, "is_lambda", False):
             return False
-        block = next((b for b in _all_blocks(body) if any(x is s for x in b)), [])
+        block: Block = next((b for b in _all_blocks(body) if any(x is s for x in b)), [])
         start = next((i for i, x in enumerate(block) if x is s), 0)
         uses = [i for i, x in enumerate(block) if s.name in dataflow.head_reads(x)]
         inner = any(s.name in dataflow.reads(b) for x in block for b in dataflow.blocks(x))

@@ -15,7 +15,12 @@ nondifferentiable(
     trees.refuse_function,
     trees.refuse_shared,
     trees.refuse_mutable,
-    trees.zeros_like, trees.check_scalar, trees.clear_item, dispatch.plan_of, trees.new_object, trees.ordered
+    trees.zeros_like,
+    trees.check_scalar,
+    trees.clear_item,
+    dispatch.plan_of,
+    trees.new_object,
+    trees.ordered,
 )
 
 

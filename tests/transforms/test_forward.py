@@ -1,4 +1,5 @@
-"""Forward mode: programs of every kind against reverse mode and central differences, and the emitted source."""
+"""Forward mode: programs of every kind against reverse mode and central differences, and the emitted
+source."""
 
 from __future__ import annotations
 
@@ -49,14 +50,18 @@ def broadcasting(x):
 
 @program
 def functions(x):
-    return np.sum(np.tanh(x) * np.exp(-x) + np.log1p(x) * np.sqrt(x)) + math.sin(x[0]) * math.hypot(x[1], x[2])
+    return np.sum(np.tanh(x) * np.exp(-x) + np.log1p(x) * np.sqrt(x)) + math.sin(x[0]) * math.hypot(
+        x[1], x[2]
+    )
 
 
 @program
 def linear_algebra(x):
     m = np.outer(x, x) + np.diag(x) + np.eye(3)
     w, v = np.linalg.eigh(m)
-    return np.linalg.slogdet(m)[1] + np.sum(np.linalg.solve(m, x)) + np.trace(np.linalg.inv(m) @ m.T) + w[1] ** 2
+    return (
+        np.linalg.slogdet(m)[1] + np.sum(np.linalg.solve(m, x)) + np.trace(np.linalg.inv(m) @ m.T) + w[1] ** 2
+    )
 
 
 @program
@@ -419,18 +424,22 @@ def fill_squares(x):
 
 
 def test_source_of_writes():
-    assert source(fill_squares, X) == (
-        "def fill_squares_jvp(x, x_dot):\n"
-        "    out = np.zeros(3)\n"
-        "    out_dot = np.zeros_like(out)\n"
-        "    for i in range(3):\n"
-        "        e = x[i]\n"
-        "        e_dot = x_dot[i]\n"
-        "        e_2 = x[i]\n"
-        "        out[i] = e * e_2\n"
-        "        out_dot[i] = e_dot * e_2 + x_dot[i] * e\n"
-        "    return out, out_dot\n"
-    ) or source(fill_squares, X).count("out_dot[i] =") == 1
+    assert (
+        source(fill_squares, X)
+        == (
+            "def fill_squares_jvp(x, x_dot):\n"
+            "    out = np.zeros(3)\n"
+            "    out_dot = np.zeros_like(out)\n"
+            "    for i in range(3):\n"
+            "        e = x[i]\n"
+            "        e_dot = x_dot[i]\n"
+            "        e_2 = x[i]\n"
+            "        out[i] = e * e_2\n"
+            "        out_dot[i] = e_dot * e_2 + x_dot[i] * e\n"
+            "    return out, out_dot\n"
+        )
+        or source(fill_squares, X).count("out_dot[i] =") == 1
+    )
 
 
 def test_inactive_code_is_left_alone():
@@ -465,7 +474,9 @@ def test_broadcast_results_have_whole_tangents():
 
 def test_containers_in_and_out():
     def f(params, p):
-        return {"sum": params["w"] @ params["b"][0], "point": Point(p.east * 2, "label")}, State(params["w"], 3.0)
+        return {"sum": params["w"] @ params["b"][0], "point": Point(p.east * 2, "label")}, State(
+            params["w"], 3.0
+        )
 
     params = {"w": X, "b": (np.ones(3), 4.0)}
     moves = {"w": np.ones(3), "b": (np.full(3, 2.0), 0.0)}

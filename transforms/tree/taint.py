@@ -29,7 +29,8 @@ CONSTANT_ATTRIBUTES = {
 
 class Taint:
     """`lookup(name)` gives what a name that the function does not bind refers to, `discrete(object)` whether
-    the result of calling an object never carries a derivative."""
+    the result of calling an object never carries a derivative, `written(call)` the arguments into which a
+    callee may write."""
 
     def __init__(
         self,
@@ -37,9 +38,10 @@ class Taint:
         body: list[Any],
         lookup: Callable[[Any], Any],
         discrete: Callable[[Any], bool],
+        written: Callable[[Any], list[Any]] = lambda call: [],
     ) -> None:
         self.names = set(names)
-        self.lookup, self.discrete = lookup, discrete
+        self.lookup, self.discrete, self.written = lookup, discrete, written
         before = -1
         while before != len(self.names):
             before = len(self.names)
@@ -78,6 +80,9 @@ class Taint:
             for walrus in gast.walk(s) if not isinstance(s, gast.FunctionDef) else ():
                 if isinstance(walrus, gast.NamedExpr) and self.expr(walrus.value):
                     self.names.add(walrus.target.id)
+                elif isinstance(walrus, gast.Call) and any(self.expr(a) for a in self.arguments(walrus)):
+                    for a in self.written(walrus):
+                        self.add_target(a)
                 elif isinstance(walrus, gast.comprehension) and self.expr(walrus.iter):
                     self.names |= dataflow.stored(walrus.target)
                 elif (
