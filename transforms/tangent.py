@@ -152,7 +152,7 @@ class TangentEmitter(Emitter):
             if n in self.unit.active and f.kind not in ("tuple", "list", "dict", "none", "closure", "bottom")
         )
         shape = self.forward.fact(tangent)
-        if not (fact.real and every) or (isinstance(value, gast.Name) and value.id in self.forward.views):
+        if not (fact.real and every) or (fact.kind == "array" and self.forward.views):
             return False
         return fact.kind == shape.kind and (
             fact.kind == "scalar" or (fact.kind == "array" and facts_module.fits(shape, fact))
