@@ -245,6 +245,13 @@ def plan_of(
         return function.plan(args, kwargs)
     if isinstance(function, types.FunctionType) and table.find(function) is None:
         return make(function, data_of(function), "function", args, kwargs, ())
+    if (
+        isinstance(function, types.MethodType)
+        and function.__name__ == "_make"
+        and is_namedtuple(function.__self__)
+    ):
+        maker = _namedtuple_from(function.__self__, len(function.__self__._fields))
+        return make(maker, (), "plain", args, kwargs, ())
     if isinstance(function, types.MethodType) and table.find(function) is None:
         inner = function.__func__
         if function.__name__ == "_replace" and is_namedtuple(type(function.__self__)):
@@ -477,7 +484,7 @@ _REPLACE = """def apply(self, **changes):
     parts = []
     for i, n in enumerate(self._fields):
         parts.append(changes[n] if n in changes else self[i])
-    return type(self)(*parts)
+    return self._make(parts)
 """
 _PARTIAL = """def apply(function, *args, **kwargs):
     return function.func(*function.args, *args, **{**function.keywords, **kwargs})
@@ -525,6 +532,14 @@ def is_namedtuple(cls: Any) -> bool:
     if not (isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")):
         return False
     return getattr(cls.__new__, "__module__", "").startswith("namedtuple_")
+
+
+@functools.lru_cache(maxsize=512)
+def _namedtuple_from(cls: type, count: int) -> types.FunctionType:
+    """`cls._make(parts)` as a call with the parts one by one."""
+    given = ", ".join(f"parts[{i}]" for i in range(count))
+    text = f"def apply(parts):\n    return cls({given})\n"
+    return made_from(text, "apply", {"cls": cls}, f"make {cls.__qualname__} {id(cls):x}")
 
 
 @functools.lru_cache(maxsize=512)

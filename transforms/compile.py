@@ -62,6 +62,7 @@ from srcgrad.transforms.tree.externals import Externals
 from srcgrad.transforms.tree.names import Names, identifiers
 from srcgrad.transforms.tree.scope import MISSING, Scope
 from srcgrad.transforms.tree.taint import Taint
+from srcgrad.transforms.views import resolve_views
 from srcgrad.transforms.write import unparse
 
 DISCRETE = {
@@ -213,6 +214,9 @@ class Unit:
             p.annotation = None
         desugar(self.source, tree, self.names, self.taint)
         self.interpret()
+        if resolve_views(tree):
+            self.taint.spread(tree.body)
+            self.interpret()
         self.externals = Externals(self.names, self.scope, self.user_names)
         outer = {n: callee.parent.captured_by(d) for n, d in self.outer.items()}
         normalize(self.source, tree, self.names, self.taint, self.externals, outer, given)
@@ -1398,7 +1402,9 @@ class Emitter:
         undefined = [n for n in needed if n not in self.certain(body)]
         body = [assign(n, constant(None)) for n in undefined if n not in self.parameter_names()] + body
         self.comments(after)
-        forward_returns = gast.Return(tuple_([marker.value.elts[0], tuple_([name(n) for n in needed])]))
+        forward_returns = gast.Return(
+            tuple_([marker.value.elts[0], tuple_([self.lasting(n) for n in needed])])
+        )
         head = [assign_tuple(needed, name(saved))] if needed else []
         tree = self.definition(f"{base}_forward", unit.tree.args, [*body, forward_returns])
         pair.forward.cell_contents = self.load(tree, True)
@@ -1407,6 +1413,13 @@ class Emitter:
         tree = self.definition(f"{base}_reverse", arguments, [*head, *after])
         pair.reverse.cell_contents = self.load(tree, False)
         pair.uses = self.uses
+
+    def lasting(self, n: str) -> Any:
+        """What a callee keeps of a value: of a list or dict that its caller goes on to change, the structure it has now."""
+        aliases, kind = self.unit.aliases, self.unit.interpreter.all.get(n, UNKNOWN).kind
+        if kind in ("list", "dict") and aliases.find(n) in aliases.exposed:
+            return call(self.externals.node(trees.structure), name(n))
+        return name(n)
 
     def final_pair(self, w: str, out: Any) -> Any:
         return call(self.externals.node(trees.like), constant(0.0) if out is None else out, self.given(w))

@@ -338,7 +338,7 @@ class Halves:
     cotangents."""
 
     forward: types.FunctionType
-    reverse: types.FunctionType
+    back: types.FunctionType
     source: str
     wanted: tuple[str, ...]
 

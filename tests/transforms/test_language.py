@@ -936,3 +936,47 @@ def lambdas_in_loops(x):
 @pytest.mark.parametrize("f", [nonlocal_state, collecting_closure, named_attributes, lambdas_in_loops])
 def test_closures_that_write(f):
     check(f, 1.3)
+
+
+def alias_write(x):
+    a = x * 1.0
+    b = a
+    b[2] = a[0] * a[1]
+    return np.sum(a * a)
+
+
+def view_write(x):
+    m = np.zeros((2, 2))
+    top = m[0]
+    top[:] = x[:2]
+    m[1] = top * x[2:]
+    top *= 2.0
+    return np.sum(m * m)
+
+
+def argument_alias(x):
+    total = x
+    total += x
+    return np.sum(total * x)
+
+
+def rows_as_views(x):
+    m = np.zeros((3, 4))
+    for i in range(3):
+        row = m[i]
+        row[:] = x * (i + 1)
+        row[0] += row[1] * row[2]
+    return np.sum(m**2)
+
+
+def list_alias(x):
+    xs = [x[0]]
+    ys = xs
+    ys.append(x[1])
+    xs[0] = ys[1] * 2.0
+    return sum(xs) * ys[0]
+
+
+@pytest.mark.parametrize("f", [alias_write, view_write, argument_alias, rows_as_views, list_alias])
+def test_aliases_and_views(f):
+    check(f, V)

@@ -42,6 +42,10 @@ class Taint:
     ) -> None:
         self.names = set(names)
         self.lookup, self.discrete, self.written = lookup, discrete, written
+        self.spread(body)
+
+    def spread(self, body: list[Any]) -> None:
+        """Taints what the statements of `body` make from tainted names, until nothing more is added."""
         before = -1
         while before != len(self.names):
             before = len(self.names)
