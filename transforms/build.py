@@ -74,7 +74,10 @@ def generic_gradient(df: Any, leading: int) -> Emitted:
     """The emitted gradient for arguments of any kind, or of the kinds that annotations tell."""
     wanted = df._wanted(leading, ())
     function = df.plain if not hasattr(df.primal, "_generic") else df.primal._generic().function
-    return _emit(df, function, annotated_facts(function), wanted, set())
+    facts = annotated_facts(function)
+    hints = getattr(function, "__annotations__", {})
+    floats = {n for n in facts if hints.get(n) in (float, "float")}
+    return _emit(df, function, facts, wanted, floats)
 
 
 def _emit(df: Any, function: types.FunctionType, given: Any, wanted: Any, floating: set[str]) -> Emitted:

@@ -192,11 +192,7 @@ class Unit:
                     f"cannot differentiate a nested function that writes the nonlocal `{node.names[0]}`",
                     "Let it return the new value.",
                 )
-        used = (
-            identifiers(tree)
-            | set(callee.function.__code__.co_names)
-            | set(callee.function.__code__.co_freevars)
-        )
+        used = identifiers(tree) | set(callee.function.__code__.co_freevars)
         self.user_names = own | used
         self.names = Names(used)
         self.defaults = self.default_facts()
@@ -1315,7 +1311,7 @@ class Emitter:
                 True  # while it is looked at, so that `x = x + ...` depends on the rest only
             )
             values = []
-            for s in statements(self.pass_.scope.out):
+            for s in [*statements(self.pass_.scope.out), *statements(self.unit.tree.body)]:
                 if isinstance(s, gast.Assign) and n in dataflow.head_binds(s):
                     values.append(s.value if isinstance(s.targets[0], gast.Name) else name("?"))
             self._float_variables[n] = bool(values) and all(self.floats(v) for v in values)

@@ -104,6 +104,7 @@ class Reverse:
         self.facts = dict(interpreter.all)
         interpreter.env = dict(self.facts)
         self.inliner = Inliner(externals, self.fact)
+        self.inliner.parameters = {p.id for p in dataflow.parameters(tree)}
         self.bars: dict[str, str] = {}
         self.bar_names: dict[str, str] = {}
         self.home: dict[str, int] = {}

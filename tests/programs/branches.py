@@ -23,18 +23,18 @@ def piecewise_grad(x):
         y = x * x
     else:
         y = 2 * x - 1
-    sin_2 = np.sin(x)
+    sin = np.sin(x)
     # reverse of: return y * np.sin(x)
     x_bar = y * np.cos(x)
     if x < 0:
         # reverse of: y = -x
-        x_bar -= sin_2
+        x_bar -= sin
     elif x < 1:
         # reverse of: y = x * x
-        x_bar += 2 * sin_2 * x
+        x_bar += 2 * sin * x
     else:
         # reverse of: y = 2 * x - 1
-        x_bar += sin_2 * 2
+        x_bar += sin * 2
     return x_bar
 
 
@@ -46,16 +46,16 @@ def piecewise_value_and_grad(x):
         y = x * x
     else:
         y = 2 * x - 1
-    sin_2 = np.sin(x)
+    sin = np.sin(x)
     # reverse of: return y * np.sin(x)
     x_bar = y * np.cos(x)
     if x < 0:
         # reverse of: y = -x
-        x_bar -= sin_2
+        x_bar -= sin
     elif x < 1:
         # reverse of: y = x * x
-        x_bar += 2 * sin_2 * x
+        x_bar += 2 * sin * x
     else:
         # reverse of: y = 2 * x - 1
-        x_bar += sin_2 * 2
-    return y * sin_2, x_bar
+        x_bar += sin * 2
+    return y * sin, x_bar

@@ -33,14 +33,14 @@ def euler_grad(x, k, dt, n):
 
 
 def rate_forward(x, k):
-    exp_2 = math.exp(-x)
-    s = 1 + exp_2
+    exp = math.exp(-x)
+    s = 1 + exp
     q = k * x / s
-    return q, (exp_2, k, q, s, x)
+    return q, (exp, k, q, s, x)
 
 
 def rate_reverse(result_bar, saved):
-    exp_2, k, q, s, x = saved
+    exp, k, q, s, x = saved
     # reverse of: return k * x / (1 + math.exp(-x))
     p_bar = result_bar / s
-    return result_bar * q / s * exp_2 + p_bar * k, p_bar * x
+    return result_bar * q / s * exp + p_bar * k, p_bar * x

@@ -20,4 +20,4 @@ def ridge_grad(w, x, y, k):
 def ridge_value_and_grad(w, x, y, k):
     e = x @ w - y
     m = w @ w
-    return e @ e + k * m, (2 * k * w + x.T @ (2 * e), float(m))
+    return e @ e + k * m, (2 * k * w + x.T @ (2 * e), m)

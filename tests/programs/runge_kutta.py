@@ -41,4 +41,4 @@ def spring_grad(x, v, k, dt, n):
         v_bar = v_bar + v_half_bar + x_half_bar * (0.5 * dt)
         # reverse of: a = -k * x
         x_bar = x_bar + x_half_bar + a_bar * -k
-    return float(x_bar), v_bar, k_bar
+    return x_bar, v_bar, k_bar

@@ -26,16 +26,16 @@ def sector_grad(x, y):
 
 
 def polar_forward(x, y):
-    sqrt_ = math.sqrt(x * x + y * y)
+    sqrt = math.sqrt(x * x + y * y)
     a = math.atan2(y, x)
-    return (sqrt_, a), (sqrt_, x, y)
+    return (sqrt, a), (sqrt, x, y)
 
 
 def polar_reverse(result_bar, saved):
-    sqrt_, x, y = saved
+    sqrt, x, y = saved
     # reverse of: return math.sqrt(x * x + y * y), math.atan2(y, x)
     a_bar = result_bar[1]
-    s_bar = result_bar[0] * (0.5 / sqrt_ if sqrt_ else math.inf)
+    s_bar = result_bar[0] * (0.5 / sqrt if sqrt else math.inf)
     return (
         a_bar * ratio(-y, x * x + y * y) + 2 * s_bar * x,
         a_bar * ratio(x, x * x + y * y) + 2 * s_bar * y,

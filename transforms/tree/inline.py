@@ -17,7 +17,7 @@ import gast
 import numpy as np
 
 from srcgrad.runtime import support
-from srcgrad.transforms.facts import UNKNOWN, Fact
+from srcgrad.transforms.facts import UNKNOWN, Dim, Fact
 from srcgrad.transforms.read import read
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import (
@@ -28,6 +28,7 @@ from srcgrad.transforms.tree.build import (
     divide,
     is_number,
     multiply,
+    name,
     negative,
     subtract,
 )
@@ -42,6 +43,15 @@ def _tree(rule: Callable[..., Any]) -> Any:
 class Inliner:
     def __init__(self, externals: Externals, fact_of: Callable[[Any], Fact]) -> None:
         self.externals, self.fact_of = externals, fact_of
+        self.parameters: set[str] = set()
+
+    def twin(self, fact: Fact) -> str | None:
+        """A parameter that has the shape of a value, which then need not be kept for its shape."""
+        if not fact.shape or not all(isinstance(d, Dim) and d.offset == 0 for d in fact.shape):
+            return None
+        base = fact.shape[0].base.rpartition(".")[0]
+        whole = all(d.base == f"{base}.{i}" for i, d in enumerate(fact.shape))
+        return base if whole and base in self.parameters and self.fact_of(name(base)).shape == fact.shape else None
 
     def entries(self, rule: Callable[..., Any], binding: dict[str, Any]) -> list[Any] | None:
         """The expressions that `rule` returns (a list of one unless it returns a tuple), or None if it must
@@ -206,7 +216,8 @@ class Inliner:
         if function is support.count and len(e.args) == 1 and _parameter(e.args[0], binding):
             fact = self.fact_of(binding[e.args[0].id])
             if fact.kind == "array":
-                return attribute(clone(binding[e.args[0].id]), "size")
+                twin = self.twin(fact)
+                return attribute(twin if twin else clone(binding[e.args[0].id]), "size")
             if fact.kind == "scalar":
                 return constant(1)
         return None

@@ -48,10 +48,10 @@ class Names:
 
 
 def identifiers(tree: gast.AST) -> set[str]:
-    """Every identifier that a tree mentions: names, arguments, attributes, functions, imports."""
+    """Every identifier of a tree that could clash with a variable: names, arguments, functions, imports."""
     found: set[str] = set()
     for node in gast.walk(tree):
-        for field in ("id", "attr", "name", "arg", "rest", "asname"):
+        for field in ("id", "name", "arg", "rest", "asname"):
             value = getattr(node, field, None)
             if isinstance(value, str):
                 found.add(value)
