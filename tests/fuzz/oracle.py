@@ -384,7 +384,7 @@ def alarm(seconds: int) -> Iterator[None]:
 def anonymous(message: str) -> str:
     """The first line of a message without file names, and with every quoted name and number alike."""
     first = message.strip().splitlines()[0] if message.strip() else ""
-    first = re.sub(r"^\S*?:\d+: ", "", first)
+    first = re.sub(r"^(<[^>]*>|\S*?):\d+: ", "", first)
     return re.sub(r"\b\d+(\.\d+)?\b", "0", re.sub(r"`[^`]*`", "`...`", first))
 
 
