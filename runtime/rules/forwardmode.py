@@ -64,7 +64,9 @@ def unarranged(g, y, g_, plan, count):
     return dispatch.arrange(plan, g, count)
 
 
-@reverse(trees.added, wrt=("g_", "part"), linear=True, at=[([1.0, 2.0, 3.0], [0, 2, 0], [1.0, 2.0, 3.0])])
+@reverse(
+    trees.added, wrt=("g_", "part"), linear=True, at=[([1.0, 2.0, 3.0], np.array([0, 2, 0]), [1.0, 2.0, 3.0])]
+)
 def added(g, y, g_, index, part):
     whole = trees.placed(g, g_, index)
     return whole, trees.part(whole[index], part)
@@ -186,7 +188,7 @@ def get_attribute_forward(t_dot, y, t, x, name):
     return tangents.get_attribute(t_dot, x, name)
 
 
-@reverse(tangents.listed, at=[([1.0, 2.0], [3.0, 4.0])])
+@reverse(tangents.listed, at=[((1.0, 2.0), (3.0, 4.0))])
 def listed(g, y, t, x):
     return trees.match(g, t)
 
