@@ -38,7 +38,7 @@ def test_program(program: Program, wanted: str) -> None:
         assert along == pytest.approx(expected, rel=1e-5, abs=1e-7)
 
 
-@pytest.mark.parametrize("name,most", [("loss", 9), ("growth", 12)])
+@pytest.mark.parametrize("name,most", [("logistic_loss", 9), ("growth", 12)])
 def test_the_two_texts_of_the_design(name: str, most: int) -> None:
     """No longer than they are printed in the design: 9 and 12 lines that do something."""
     (program,) = [p for p in programs() if p.name == name]
