@@ -48,7 +48,10 @@ def run(path: Path, update: bool) -> int:
             printed, error = execute(f"{path}#{ran}", "\n" * before + text, namespace)
     stop_at(error)
     if update:
-        path.write_text("".join([*pieces, page[end:]]))
+        updated = "".join([*pieces, page[end:]])
+        path.write_text(updated)
+        if updated != page:
+            return run(path, update)  # errors tell lines of the page, which may have moved
     return ran
 
 
