@@ -78,7 +78,9 @@ def _check(
         raise ArgumentError(f"check_grads: {title} has no argument to differentiate")
     value = fun(*args)
     random = np.random.default_rng(level)
-    weights = [_direction(v, random) for v in tangents.leaves(value)]
+    results = tangents.leaves(value)
+    single = sum(int(np.size(v)) for v in results) == 1
+    weights = [np.ones_like(v)[()] if single else _direction(v, random) for v in results]
     seed = tangents.rebuilt(value, list(weights))
     for i in wanted:
         for where, step, moved, unit in _entries(args[i], eps, random):

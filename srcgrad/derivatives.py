@@ -99,7 +99,7 @@ def pull(
     places = _places(made, every, kwargs, wanted, skip)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
-        bars = made.reverse(tangents.cotangent(cotangent, value), saved)
+        bars = made.back(tangents.cotangent(cotangent, value), saved)
         return tuple(bars[i] if rest is None else bars[i][rest] for i, rest in places)
 
     return value, pullback

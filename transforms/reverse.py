@@ -228,7 +228,7 @@ class Reverse:
     def temporary(self, base: str, value: Any) -> gast.Name:
         made = self.names.fresh(base)
         self.know(made, self.fact(value))
-        self.emit(assign(made, value))
+        self.emit(assign(made, self.stable(value)))
         return name(made)
 
     def external(self, value: Any) -> gast.Name:
@@ -1145,7 +1145,7 @@ class Reverse:
         if not isinstance(start, gast.Name) or start.id not in self.active:
             self.lost(s, to.value)
             return
-        x, index, value = start.id, to.slice, s.value
+        x, index, value = start.id, self.stable(to.slice), s.value
         if x in self.scope.local and not self.has(x):
             return
         if start is not to.value:
@@ -1258,7 +1258,7 @@ class Reverse:
         if not (isinstance(value, gast.Name) and value.id in self.active) or not self.has(x):
             return
         bar = self.buffer(x)
-        fact, index = self.facts.get(x, UNKNOWN), s.target.slice
+        fact, index = self.facts.get(x, UNKNOWN), self.stable(s.target.slice)
         known = self.known_index(index)
         piece = facts_module.getitem(fact, known) if fact.kind == "array" else UNKNOWN
         part: Any = subscript(name(bar), clone(index))
