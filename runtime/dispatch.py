@@ -250,14 +250,15 @@ def plan_of(
         and function.__name__ == "_make"
         and is_namedtuple(function.__self__)
     ):
-        maker = _namedtuple_from(function.__self__, len(function.__self__._fields))
+        made: Any = function.__self__
+        maker = _namedtuple_from(made, len(made._fields))
         return make(maker, (), "plain", args, kwargs, ())
     if isinstance(function, types.MethodType) and table.find(function) is None:
         inner = function.__func__
         if function.__name__ == "_replace" and is_namedtuple(type(function.__self__)):
             inner = _once("namedtuple._replace", _REPLACE)
         if isinstance(inner, types.FunctionType):
-            return make(inner, ("self",), "method", args, kwargs, (function.__self__,))
+            return make(_ruled(inner, args, kwargs), ("self",), "method", args, kwargs, (function.__self__,))
         if custom(inner):
             plan = cast(Any, inner).plan((function.__self__, *args), kwargs)
             return Plan(plan.forward, plan.back, ("self",), plan.parameters, "method")
@@ -306,7 +307,7 @@ def plan_of(
         return make(emitted, data_of(emitted), "function", args, kwargs, ())
     call = getattr(type(function), "__call__", None)  # noqa: B004 (the function itself is wanted)
     if isinstance(call, types.FunctionType):
-        return make(call, ("self",), "object", args, kwargs, (function,))
+        return make(_ruled(call, args, kwargs), ("self",), "object", args, kwargs, (function,))
     if not _numbers_in((args, kwargs)):
         return Plan(function, None, (), (), "plain")
     name = getattr(function, "__qualname__", getattr(function, "__name__", repr(function)))
@@ -478,6 +479,13 @@ def _wrapper(function: Any, count: int, keywords: tuple[str, ...]) -> types.Func
         {"function": function},
         f"call of {named} {count} {' '.join(keywords)} {id(function):x}",
     )
+
+
+def _ruled(method: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> types.FunctionType:
+    """A method, or the call of it where it has a rule."""
+    if table.find(method) is None:
+        return method
+    return _wrapper(method, 1 + len(args), tuple(kwargs))
 
 
 _REPLACE = """def apply(self, **changes):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.gradient import Gradient, Lazy, kind_of, plain_function
+from srcgrad.gradient import Gradient, kind_of, plain_function, transform_in
 from srcgrad.runtime import dispatch, tangents, trees
 from srcgrad.runtime.errors import ArgumentError
 from srcgrad.runtime.rules import table
@@ -54,8 +54,9 @@ def _target(
     """(the Python function to differentiate, arguments that it takes before the caller's)."""
     if not callable(fun):
         raise ArgumentError(f"a transform needs a function, not a {type(fun).__name__}")
-    if isinstance(fun, Lazy):
-        return fun.__srcgrad_call__(args, kwargs), fun.leading
+    inner, before = transform_in(fun)
+    if inner is not None:
+        return inner.__srcgrad_call__((*before, *args), kwargs), (*inner.leading, *before)
     return plain_function(fun)
 
 

@@ -102,9 +102,8 @@ class Lazy:
     @property
     def leading(self) -> tuple[Any, ...]:
         """Arguments that the plain function takes before those of the caller: `self`."""
-        if isinstance(self.primal, Lazy):
-            return ()
-        return plain_function(self.primal)[1]
+        inner, before = transform_in(self.primal)
+        return plain_function(self.primal)[1] if inner is None else (*inner.leading, *before)
 
     def plain_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> types.FunctionType:
         """The Python function to differentiate for these arguments; of another transform, what it emitted for
@@ -123,6 +122,15 @@ class Lazy:
 
     def __repr__(self) -> str:
         return f"<srcgrad {type(self).__name__.lower()} of {getattr(self, '__qualname__', self.primal)!r}>"
+
+
+def transform_in(fun: Any) -> tuple[Lazy | None, tuple[Any, ...]]:
+    """The transform that `fun` is, or whose bound method it is, with the object; else None."""
+    if isinstance(fun, Lazy):
+        return fun, ()
+    if isinstance(fun, types.MethodType) and isinstance(fun.__func__, Lazy):
+        return fun.__func__, (fun.__self__,)
+    return None, ()
 
 
 def plain_function(fun: Any) -> tuple[types.FunctionType, tuple[Any, ...]]:
@@ -173,8 +181,9 @@ class Gradient(Lazy):
 
     @functools.cached_property
     def _parameters(self) -> inspect.Signature:
-        if isinstance(self.primal, Lazy):
-            return inspect.signature(self.primal)
+        inner, _ = transform_in(self.primal)
+        if isinstance(inner, Gradient):
+            return inner._parameters
         return inspect.signature(self.plain, follow_wrapped=False)
 
     def _wanted(self, leading: int, args: tuple[Any, ...]) -> tuple[str, ...]:

@@ -1411,7 +1411,8 @@ class Emitter:
         pair.uses = self.uses
 
     def lasting(self, n: str) -> Any:
-        """What a callee keeps of a value: of a list or dict that its caller goes on to change, the structure it has now."""
+        """What a callee keeps of a value: of a list or dict that its caller goes on to change, the structure
+        it has now."""
         aliases, kind = self.unit.aliases, self.unit.interpreter.all.get(n, UNKNOWN).kind
         if kind in ("list", "dict") and aliases.find(n) in aliases.exposed:
             return call(self.externals.node(trees.structure), name(n))

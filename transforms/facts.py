@@ -636,7 +636,8 @@ class Interpreter:
             return UNKNOWN
         real = all(a.real or a.kind in ("none", "string") for a in args) and "dtype" not in keywords
         if rule.shape == "broadcast":
-            fact = elementwise(args[: len(rule.wrt)] if rule.wrt else args)
+            names = [p.name for p in rule.parameters]  # a condition may come before them
+            fact = elementwise(args[: names.index(rule.wrt[-1]) + 1] if rule.wrt else args)
             return replace(fact, real=fact.real and real, const=MISSING)
         if rule.shape == "scalar":
             return Fact("scalar", real=real)

@@ -488,7 +488,7 @@ class Forward:
         bound = {n: op.binding[p.name] for n, p in zip(own, rule.parameters, strict=False)}
         binding = {**op.binding, **bound, **given, parameters[len(rule.wrt)]: name(v)}
         entries = self.inliner.entries(rule.forward, binding)
-        single = len(rule.wrt) == 1
+        single = len(rule.wrt) == 1 or rule.joint
         if entries is not None and single:
             terms = entries if len(entries) == 1 else [tuple_(entries)]
         elif entries is not None and len(entries) == len(rule.wrt):

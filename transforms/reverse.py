@@ -270,7 +270,8 @@ class Reverse:
         sweep."""
         if self.aliases is None or self.current is None:
             return value
-        for n in sorted(value_names(value)):
+        lengths = {n for n in mentioned(value) if n in self.facts and self.kind(n) not in NUMBERS}
+        for n in sorted(value_names(value) | lengths):
             if n in self.facts and self.aliases.overwritten(n, self.current):
                 value = replace_name(value, n, name(self.snapshot(n)))
         return value

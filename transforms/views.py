@@ -1,13 +1,14 @@
 """Views: a name that only ever stands for another one, or for a part of it, gives way to what it stands for.
 
 Before: core statements with facts.
-After:  the same, but where memory is written in place, plain aliases `b = a` and views `top = m[0]` of it are gone:
+After:  the same, but where memory is written in place, plain aliases `b = a` and views `top = m[0]` of it are
+gone:
         `top[1] = v` reads `m[0][1] = v`.
-Why here: the reverse pass treats each name as a value of its own. With one name for one piece of memory, writes through
-aliases are exact.
+Why here: the reverse pass treats each name as a value of its own. With one name for one piece of memory,
+writes through aliases are exact.
 
-Only names that are bound once give way, and only while what they stand for stays the same; everything else is left to the
-analysis of aliases, which refuses what it can't follow.
+Only names that are bound once give way, and only while what they stand for stays the same; everything else is
+left to the analysis of aliases, which refuses what it can't follow.
 """
 
 from __future__ import annotations

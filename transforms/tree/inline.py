@@ -51,7 +51,11 @@ class Inliner:
             return None
         base = fact.shape[0].base.rpartition(".")[0]
         whole = all(d.base == f"{base}.{i}" for i, d in enumerate(fact.shape))
-        return base if whole and base in self.parameters and self.fact_of(name(base)).shape == fact.shape else None
+        return (
+            base
+            if whole and base in self.parameters and self.fact_of(name(base)).shape == fact.shape
+            else None
+        )
 
     def entries(self, rule: Callable[..., Any], binding: dict[str, Any]) -> list[Any] | None:
         """The expressions that `rule` returns (a list of one unless it returns a tuple), or None if it must
