@@ -259,6 +259,9 @@ def plan_of(
             inner = _once("namedtuple._replace", _REPLACE)
         if isinstance(inner, types.FunctionType):
             return make(_ruled(inner, args, kwargs), ("self",), "method", args, kwargs, (function.__self__,))
+        if hasattr(inner, "__srcgrad_call__"):
+            emitted = cast(Any, inner).__srcgrad_call__((function.__self__, *args), kwargs)
+            return make(emitted, ("self",), "method", args, kwargs, (function.__self__,))
         if custom(inner):
             plan = cast(Any, inner).plan((function.__self__, *args), kwargs)
             return Plan(plan.forward, plan.back, ("self",), plan.parameters, "method")

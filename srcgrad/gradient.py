@@ -100,6 +100,11 @@ class Lazy:
         return plain_function(self.primal)[0]
 
     @property
+    def inner(self) -> Lazy | None:
+        """The transform that the primal is, or whose bound method it is."""
+        return transform_in(self.primal)[0]
+
+    @property
     def leading(self) -> tuple[Any, ...]:
         """Arguments that the plain function takes before those of the caller: `self`."""
         inner, before = transform_in(self.primal)
@@ -108,9 +113,9 @@ class Lazy:
     def plain_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> types.FunctionType:
         """The Python function to differentiate for these arguments; of another transform, what it emitted for
         them."""
-        if isinstance(self.primal, Lazy):
-            emitted: types.FunctionType = self.primal.__srcgrad_call__(args, kwargs)
-            return emitted
+        inner, before = transform_in(self.primal)
+        if inner is not None:
+            return inner.__srcgrad_call__((*before, *args), kwargs)
         return plain_function(self.primal)[0]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -73,7 +73,7 @@ def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: in
 def generic_gradient(df: Any, leading: int) -> Emitted:
     """The emitted gradient for arguments of any kind, or of the kinds that annotations tell."""
     wanted = df._wanted(leading, ())
-    function = df.plain if not hasattr(df.primal, "_generic") else df.primal._generic().function
+    function = df.plain if not hasattr(df.inner, "_generic") else df.inner._generic().function
     facts = annotated_facts(function)
     hints = getattr(function, "__annotations__", {})
     floats = {n for n in facts if hints.get(n) in (float, "float")}
