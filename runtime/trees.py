@@ -340,7 +340,13 @@ def check_argument(x: Any, name: str) -> None:
             f"the argument `{name}` is an array of {dtype}: a derivative needs floating point numbers. Pass "
             f"`{name}.astype(float)`, or leave it out of argnums."
         )
-    if isinstance(x, (str, bytes)) or (dtype is not None and dtype.kind not in "fcbiu"):
+    if isinstance(x, np.ndarray) and type(x) in (np.matrix, np.ma.MaskedArray):
+        raise ArgumentError(
+            f"the argument `{name}` is a {type(x).__name__}, whose operators mean something else than an array's. "
+            f"Pass `np.asarray({name})`."
+        )
+    nothing = x is None or isinstance(x, (set, frozenset, type)) or (callable(x) and not is_object(x))
+    if nothing or isinstance(x, (str, bytes)) or (dtype is not None and dtype.kind not in "fcbiu"):
         raise ArgumentError(
             f"the argument `{name}` is a {type(x).__name__}: it has no derivative. Leave it out of argnums."
         )
@@ -506,3 +512,35 @@ def refuse_function(y: Any, place: str) -> None:
                 f"{place}: cannot differentiate a function that is kept while a variable which it captured "
                 "is bound again\nPass that variable as an argument."
             )
+
+
+def refuse_overlap(x: Any, name: str, place: str) -> None:
+    """Raise if two parts of the container `x`, into which the function writes, share memory."""
+    parts = reachable(x)
+    arrays = [v for v in parts if isinstance(v, np.ndarray)]
+    twice = _held_twice(x, set())
+    for i, a in enumerate(arrays):
+        twice = twice or any(np.shares_memory(a, b) for b in arrays[:i])
+    if twice:
+        raise AliasError(
+            f"{place}: two parts of the argument `{name}`, into which this function writes, share memory\n"
+            "Pass copies."
+        )
+
+
+def _held_twice(x: Any, seen: set[int]) -> bool:
+    """Does a container hold an array, list or dict in two places?"""
+    if isinstance(x, dict):
+        children = list(x.values())
+    elif isinstance(x, (list, tuple)):
+        children = list(x)
+    else:
+        children = list(vars(x).values()) if is_object(x) else []
+    for child in children:
+        if isinstance(child, (np.ndarray, list, dict)):
+            if id(child) in seen:
+                return True
+            seen.add(id(child))
+        if not isinstance(child, NUMBERS) and _held_twice(child, seen):
+            return True
+    return False

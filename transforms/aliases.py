@@ -56,6 +56,8 @@ class Aliases:
         self.written_parameters: set[str] = set()
         self.guards: list[tuple[int, str, str]] = []
         self.exposed: set[str] = set()
+        self.repeated: set[str] = set()
+        """Containers that hold one mutable object in several places."""
         """Classes of memory that the caller writes after the call."""
         self.shared_result = False
         dataflow.liveness(tree.body, set(), self.live)
@@ -244,6 +246,8 @@ class Aliases:
                 link(v + "*", held[n])
             elif op.kind in ("tuple", "list", "dict", "struct"):
                 link(v + "*", shared[n] | held[n])
+                if [m for _, m in op.operands].count(n) > 1:
+                    self.repeated.add(v)
             elif op.kind in ("item", "attribute", "pop"):
                 if self.kind(n) in ("array", "numeric"):
                     if not (
@@ -256,6 +260,9 @@ class Aliases:
                     link(v + "*", held[n])
                     if self.kind(n) not in ("tuple", "list", "dict"):
                         link(v, shared[n])
+            elif op.kind == "repeat" and facts_module.element(self.facts.get(n, UNKNOWN)).kind not in VALUES:
+                self.repeated.add(v)
+                link(v + "*", held[n])
             elif op.kind in ("concat", "repeat", "sequence", "copy_of", "copy_of_list"):
                 link(v + "*", held[n] | (shared[n] if op.kind == "sequence" else set()))
             elif op.kind == "rule":
@@ -275,6 +282,16 @@ class Aliases:
     def check(self, n: str, s: Any, r: Relation) -> None:
         live = self.live.get(id(s), set())
         token, n = n, n.rstrip("*")
+        holders = {t.rstrip("*") for t in {token, *r.get(token, ())}}
+        if holders & self.repeated and n in self.varied and (token != n or n not in self.repeated):
+            what = f"`{n}` is written in place here, which a list holds several times"
+            raise fail(
+                AliasError,
+                self.source,
+                s,
+                what,
+                "Make the parts of the list one by one, each with memory of its own.",
+            )
         for t in sorted(r.get(token, ())):
             other = t.rstrip("*")
             if other == getattr(s, "returned_to", None):

@@ -235,6 +235,38 @@ class Unit:
         self.aliases.exposed = {self.aliases.find(n) for n in {*exposed, *self.mutated} - {"return"}}
         if "return" in exposed:
             self.aliases.exposed |= {self.aliases.find(n) for n in outputs}
+        tree.body[:0] = self.entry_guards()
+
+    def entry_guards(self) -> list[Any]:
+        """Checks at the start of a function that writes into its arguments: no two of them may share memory."""
+        immutable = ("scalar", "string", "none", "function", "module")
+        names = [p.id for p in dataflow.parameters(self.tree)]
+        facts = {n: self.given.get(n, self.defaults.get(n, UNKNOWN)) for n in names}
+        names = [n for n in names if facts[n].kind not in immutable]
+        made: list[Any] = []
+        place = f"{self.source.filename}:{getattr(self.source.tree, 'lineno', 0)}"
+
+        def guard(function: Any, *args: Any) -> None:
+            checked = self.externals.node(function)
+            checked.fact = Fact("function", const=function)
+            s = expression(call(checked, *args))
+            s.origin = self.source.tree
+            made.append(s)
+
+        for n in sorted(self.aliases.written_parameters & set(names)):
+            for other in names:
+                if other != n and not (other in self.aliases.written_parameters and other < n):
+                    guard(
+                        trees.refuse_shared,
+                        name(n),
+                        name(other),
+                        constant(n),
+                        constant(other),
+                        constant(place),
+                    )
+            if facts[n].kind != "array":
+                guard(trees.refuse_overlap, name(n), constant(n), constant(place))
+        return made
 
     def written_by(self, node: Any, nested: dict[str, Any]) -> list[Any]:
         """The arguments of a call into which the callee may write, from its text alone."""

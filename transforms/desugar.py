@@ -186,6 +186,23 @@ class _Desugar:
         out.append(at(gast.With(items, inner, None), s))
 
     def stmt_Try(self, s: Any, out: Block) -> None:
+        for h in s.handlers:
+            bound = getattr(h.name, "id", h.name)
+            if bound:
+                self.taint.names.add(bound)
+                for x in (x for b in h.body for x in gast.walk(b)):
+                    value = getattr(x, "value", None) if isinstance(x, gast.stmt) else None
+                    if (
+                        isinstance(x, (gast.Assign, gast.AugAssign, gast.Return))
+                        and value is not None
+                        and bound in dataflow.free_names(value)
+                        and self.taint.expr(value)
+                    ):
+                        raise self.refuse(
+                            x,
+                            f"a value that the exception `{bound}` carries",
+                            "Hand it on by a variable instead.",
+                        )
         handlers = [at(gast.ExceptHandler(h.type, h.name, self.block(h.body)), h) for h in s.handlers]
         body = self.block(s.body)
         orelse, final = self.block(s.orelse), self.block(s.finalbody)
@@ -335,7 +352,9 @@ class _Desugar:
             return False
         if isinstance(e, gast.Call) and (self.iterates(e) or self.named_attribute(e) is not e):
             return True
-        if isinstance(e, gast.NamedExpr):
+        if isinstance(e, gast.Call) and self.by_key(e) is not e:
+            return True
+        if isinstance(e, gast.NamedExpr) or (isinstance(e, gast.Set) and self.taint.expr(e)):
             return True
         if isinstance(e, gast.Lambda):
             return self.taint.expr(e)
@@ -388,6 +407,20 @@ class _Desugar:
             return False
         return found in (zip, enumerate, reversed, filter) if found is not None else items
 
+    def by_key(self, e: Any) -> Any:
+        """`max(xs, key=f)` as `sorted(xs, key=f, reverse=True)[0]`: both take the first of several largest."""
+        if not (isinstance(e, gast.Call) and any(k.arg == "key" for k in e.keywords) and self.taint.expr(e)):
+            return e
+        found = self.taint.lookup(e.func)
+        if found not in (max, min) or not e.args or any(k.arg != "key" for k in e.keywords):
+            return e
+        values = e.args[0] if len(e.args) == 1 else at(list_(e.args), e)
+        keywords = list(e.keywords)
+        if found is max:
+            keywords.append(gast.keyword("reverse", constant(True)))
+        made = at(gast.Call(call("sorted").func, [values], keywords), e)
+        return at(subscript(made, constant(0)), e)
+
     def named_attribute(self, e: Any) -> Any:
         """`getattr(x, "a", d)` with its attribute written out."""
         if not (
@@ -409,7 +442,7 @@ class _Desugar:
         return at(gast.IfExp(call("hasattr", owner, which), read, e.args[2]), e)
 
     def expr(self, e: Any, s: Any, out: Block, truth: bool = False) -> Any:
-        e = self.listed(self.named_attribute(e))
+        e = self.listed(self.named_attribute(self.by_key(e)))
         if isinstance(e, gast.Lambda) and self.taint.expr(e):
             made = self.names.fresh("function")
             out.append(self.function_of(e, made, s))
@@ -417,6 +450,8 @@ class _Desugar:
             return name(made)
         if not self.special(e, truth):
             return e
+        if isinstance(e, gast.Set):
+            raise self.refuse(e, "a set of differentiated values", "Use a list.")
         if isinstance(e, gast.NamedExpr):
             out.append(assign(e.target.id, self.expr(e.value, s, out), s))
             return name(e.target.id)

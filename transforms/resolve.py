@@ -186,9 +186,9 @@ def _call(e: Any) -> Operation:
         (("captured", free), gast.Name(now, gast.Load(), None, None))
         for free, now in getattr(e, "captured", [])
     ]
-    if fact(func).kind == "closure":
+    if fact(func).kind == "closure" and hasattr(e, "captured"):
         return Operation("call", function=fact(func).const, operands=_names([*captured, *values]))
-    known = fact(func).const if fact(func).known else None
+    known = fact(func).const if fact(func).known and fact(func).kind != "closure" else None
     if known is None:
         return Operation("dispatch", operands=_names([("func", func), *values]))
     if table.find(known) is not None and not starred:

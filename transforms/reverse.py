@@ -1694,9 +1694,9 @@ def written(node: Any, function: Any) -> str:
     while isinstance(func, gast.Attribute):
         parts.insert(0, func.attr)
         func = func.value
-    if isinstance(func, gast.Name) and parts:
+    if isinstance(func, gast.Name) and (parts or function is None):
         return ".".join([func.id, *parts])
-    return qualified(function)
+    return "this call" if function is None else qualified(function)
 
 
 def qualified(function: Any) -> str:

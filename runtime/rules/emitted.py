@@ -13,6 +13,7 @@ from srcgrad.runtime.rules.table import case, forward, nondifferentiable, revers
 
 nondifferentiable(
     trees.refuse_function,
+    trees.refuse_overlap,
     trees.refuse_shared,
     trees.refuse_mutable,
     trees.zeros_like,
