@@ -26,8 +26,8 @@ def judge() -> Iterator[Judge]:
 
 def test_fixed_programs(judge: Judge) -> None:
     verdicts = {number: judge(program(Choices.seeded(number))) for number in FIXED}
-    failed = {n: f"{v.kind}: {v.cause}" for n, v in verdicts.items() if v.kind in ("wrong", "crashed")}
-    assert not failed
+    failed = [f"seed {n}: {v.kind}: {v.cause}" for n, v in verdicts.items() if v.kind in ("wrong", "crashed")]
+    assert not failed, "\n".join(failed)
     counts = collections.Counter(v.kind for v in verdicts.values())
     assert counts["right"] > 0.9 * len(FIXED), counts
     assert counts["refused"] < 0.02 * len(FIXED), {
