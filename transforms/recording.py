@@ -156,7 +156,11 @@ class Record:
         self.parent[id(start)] = (place, outer)
         self.definitions.setdefault(saved, []).append(start)
         self.predefine(primal, needed, place)
-        item: Any = self.kept(needed[0]) if len(needed) == 1 else tuple_([self.kept(n) for n in needed])
+        # A container that is made anew in each iteration is not changed by later ones: it is kept itself, and has at
+        # the end of the iteration the structure with which the sweep starts.
+        carried = dataflow.liveness(primal.body, set())
+        items = [self.kept(n) if n in carried else name(n) for n in needed]
+        item: Any = items[0] if len(items) == 1 else tuple_(items)
         push = expression(call(attribute(saved, "append"), item), primal)
         push.records = saved
         primal.body.insert(self.earliest(primal.body, set(needed)), push)
