@@ -19,7 +19,7 @@ def pullback(function, args, g):
     """(cotangent of the function, cotangents of the arguments) for the cotangent `g` of `function(*args)`."""
     _, saved = dispatch.forward(function, args)
     found = dispatch.reverse(saved, g)
-    return found[0], list(found[1])
+    return found[0], found[1]
 
 
 def pushforward(function, args, function_dot, args_dot):
@@ -43,7 +43,9 @@ def flat(tree, like):
 
 
 def part_of(tree, key):
-    return 0.0 if tree is None or trees.is_zero(tree) else tree[key]
+    if tree is None or trees.is_zero(tree):
+        return 0.0
+    return tree.get(key, 0.0) if isinstance(tree, dict) else tree[key]
 
 
 def unflat(vector, like):
@@ -66,8 +68,12 @@ def unflat(vector, like):
 
 
 def matched(bars, args):
-    """The cotangents of arguments in their dtypes."""
-    return [unbroadcast(dense(bar, x), x) if np.ndim(x) else bar for bar, x in zip(bars, args, strict=True)]
+    """The cotangents of arguments in their shapes and dtypes."""
+    return [matched_to(bars[i], args[i]) for i in range(len(args))]
+
+
+def matched_to(bar, x):
+    return unbroadcast(dense(bar, x), x) if np.ndim(x) else bar
 
 
 def size(like):

@@ -92,7 +92,8 @@ class Rule:
     arguments' shapes ("broadcast", "same": as the first argument, "scalar", "reduction": by `axis` and
     `keepdims`, "matmul", or None: unknown). `real` marks an elementwise function whose result is real for
     complex arguments too (`np.abs`): its tangent is the real part of partial times tangent, its cotangent the
-    real part of what arrives times the partial.
+    real part of what arrives times the partial. `joint` says that the forward rule gives one tangent for all
+    arguments, rather than one for each, which are added.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Rule:
     shape: str | None = None
     at: list[Case] = field(default_factory=list)
     real: bool = False
+    joint: bool = False
 
     @property
     def elementwise(self) -> bool:
@@ -260,12 +262,15 @@ def reverse(
     return file
 
 
-def forward(*functions: Function) -> Callable[[Function], Function]:
-    """Decorator: add the forward rule of `functions`, which `reverse` must have filed before."""
+def forward(*functions: Function, joint: bool = False) -> Callable[[Function], Function]:
+    """Decorator: add the forward rule of `functions`, which `reverse` must have filed before.
+
+    It gives the tangents that the result owes to each parameter in `wrt`; with `joint`, their sum.
+    """
 
     def file(rule: Function) -> Function:
         for function in functions:
-            _TABLE[function].forward = rule
+            _TABLE[function].forward, _TABLE[function].joint = rule, joint
         return rule
 
     return file

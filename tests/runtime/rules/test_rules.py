@@ -238,7 +238,7 @@ class Bound:
             for k in rule.wrt
         ]
         found = rule.forward(*full, y, *args, **kwargs)
-        if len(rule.wrt) == 1:
+        if len(rule.wrt) == 1 or rule.joint:
             return found
         terms = [t for k, t in zip(rule.wrt, found, strict=True) if k in tangents and t is not None]
         total = terms[0]
