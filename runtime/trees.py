@@ -32,6 +32,7 @@ def is_object(x: Any) -> bool:
         hasattr(x, "__dict__")
         and not isinstance(x, (type, types.FunctionType, types.MethodType, types.ModuleType))
         and not hasattr(x, "__array__")
+        and not any(hasattr(type(x), mark) for mark in ("__srcgrad_call__", "__srcgrad_custom__"))
     )
 
 
@@ -342,7 +343,8 @@ def check_argument(x: Any, name: str) -> None:
         )
     if isinstance(x, np.ndarray) and type(x) in (np.matrix, np.ma.MaskedArray):
         raise ArgumentError(
-            f"the argument `{name}` is a {type(x).__name__}, whose operators mean something else than an array's. "
+            f"the argument `{name}` is a {type(x).__name__}, whose operators mean something else than an "
+            "array's. "
             f"Pass `np.asarray({name})`."
         )
     nothing = x is None or isinstance(x, (set, frozenset, type)) or (callable(x) and not is_object(x))

@@ -238,7 +238,8 @@ class Unit:
         tree.body[:0] = self.entry_guards()
 
     def entry_guards(self) -> list[Any]:
-        """Checks at the start of a function that writes into its arguments: no two of them may share memory."""
+        """Checks at the start of a function that writes into its arguments: no two of them may share
+        memory."""
         immutable = ("scalar", "string", "none", "function", "module")
         names = [p.id for p in dataflow.parameters(self.tree)]
         facts = {n: self.given.get(n, self.defaults.get(n, UNKNOWN)) for n in names}

@@ -408,7 +408,8 @@ class _Desugar:
         return found in (zip, enumerate, reversed, filter) if found is not None else items
 
     def by_key(self, e: Any) -> Any:
-        """`max(xs, key=f)` as `sorted(xs, key=f, reverse=True)[0]`: both take the first of several largest."""
+        """`max(xs, key=f)` as `sorted(xs, key=f, reverse=True)[0]`: both take the first of several
+        largest."""
         if not (isinstance(e, gast.Call) and any(k.arg == "key" for k in e.keywords) and self.taint.expr(e)):
             return e
         found = self.taint.lookup(e.func)

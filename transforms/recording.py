@@ -156,8 +156,8 @@ class Record:
         self.parent[id(start)] = (place, outer)
         self.definitions.setdefault(saved, []).append(start)
         self.predefine(primal, needed, place)
-        # A container that is made anew in each iteration is not changed by later ones: it is kept itself, and has at
-        # the end of the iteration the structure with which the sweep starts.
+        # A container that is made anew in each iteration is not changed by later ones: it is kept itself, and
+        # has at the end of the iteration the structure with which the sweep starts.
         carried = dataflow.liveness(primal.body, set())
         items = [self.kept(n) if n in carried else name(n) for n in needed]
         item: Any = items[0] if len(items) == 1 else tuple_(items)

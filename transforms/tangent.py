@@ -280,7 +280,7 @@ def root(
     return Root(made.jvp.cell_contents, texts(made), signature, made.dots)
 
 
-@dataclass
+@dataclass(slots=True)
 class Root:
     """A compiled forward-mode form, and which tangent is called what."""
 
@@ -332,7 +332,7 @@ def _given(
     return given, tuple(wanted)
 
 
-@dataclass
+@dataclass(slots=True)
 class Halves:
     """The halves of a function for `vjp`: forward(args) -> (value, saved), reverse(cotangent, saved) ->
     cotangents."""
