@@ -1000,6 +1000,7 @@ class Emitter:
                 out.append(expression(call(at_, name(s.target.value.id), index, clone(s.value)), s))
                 continue
             out += self.guards(s)
+            out += self.pass_.before.get(id(s), [])
             out += self.pass_.replaced.get(id(s), [s])
             out += self.pass_.after.get(id(s), [])
         return out

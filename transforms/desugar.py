@@ -60,6 +60,9 @@ def desugar(source: Source, tree: gast.FunctionDef, names: Names, taint: Taint) 
             stmt.origin = stmt
     _Cells(names).function(tree, taint)
     pass_ = _Desugar(source, names, taint)
+    for node in gast.walk(tree):
+        if isinstance(node, (gast.FunctionDef, gast.Lambda)) and node is not tree:
+            pass_.captured |= dataflow.free_names(node)
     body = [s for s in tree.body if not _is_docstring(s, tree)]
     tree.body = _Exits(names, pass_.block(body)).function()
     return tree
@@ -77,6 +80,8 @@ def _is_docstring(stmt: Any, tree: gast.FunctionDef) -> bool:
 class _Desugar:
     def __init__(self, source: Source, names: Names, taint: Taint) -> None:
         self.source, self.names, self.taint = source, names, taint
+        self.captured: set[str] = set()
+        """Names that nested functions read."""
 
     # Statements ---------------------------------------------------------------------------------------------
 
@@ -303,7 +308,7 @@ class _Desugar:
             later: list[Any] = []
             for position, (to, element) in enumerate(zip(targets, value.elts, strict=True)):
                 rest = set().union(*(dataflow.free_names(v) for v in value.elts[position + 1 :]))
-                if simple and to.id not in rest and not (bound & _names_of(later)):
+                if simple and to.id not in rest | self.captured and not (bound & _names_of(later)):
                     if isinstance(element, gast.Lambda):
                         self.store(to, element, s, out)
                     else:
@@ -694,6 +699,11 @@ class _Exits:
                 out.append(at(gast.If(s.test, self.block(s.body, loop), self.block(s.orelse, loop)), s))
                 continue
             if isinstance(s, (gast.For, gast.While)):
+                if s.orelse and not any(_may(x, (gast.Break,)) for x in s.body):
+                    rest, s.orelse = s.orelse + rest, []  # an `else` that nothing skips
+                    made, leaves = self.loop(s, loop)
+                    out.extend(made)
+                    return out + (self.block(rest, loop) if leaves is None else self.block_after(leaves, rest, loop, s))
                 made, leaves = self.loop(s, loop)
                 out.extend(made)
                 if leaves is not None:

@@ -695,6 +695,9 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: b
         return replace(args[1], const=MISSING) if args[1].kind in ("scalar", "array", "numeric") else UNKNOWN
     if tag == "nested":
         return _nested(first, real)
+    if tag == "where":
+        made = elementwise(args)
+        return Fact("array", (), made.real) if made.kind == "scalar" else replace(made, const=MISSING)
     if tag == "transpose" and first.shape is not None and len(args) == 1 and not keywords:
         return replace(first, shape=first.shape[::-1], const=MISSING)
     if tag == "transpose" and first.shape is not None:

@@ -877,6 +877,10 @@ def _walk_statements(body: Block) -> Any:
             yield from _walk_statements(inner)
 
 
+def _makes_functions(s: Any) -> bool:
+    return any(isinstance(n, (gast.FunctionDef, gast.Lambda)) for n in gast.walk(s))
+
+
 def _all_blocks(body: Block) -> Any:
     yield body
     for s in body:
@@ -995,7 +999,8 @@ class _Rename:
         places: dict[int, tuple[int, tuple[int, ...]]] = {}
         bindings: dict[str, list[int]] = {}
         _number(body, (), places, bindings)
-        for n in escaping:
+        holding = {n for n, s in self.closures.items() if any(_makes_functions(b) for b in s.body)}
+        for n in sorted(escaping | holding):
             position, loops = places[id(self.closures[n])]
             for free in self.frees[n]:
                 later = [

@@ -110,6 +110,7 @@ class Reverse:
         self.home: dict[str, int] = {}
         self.snapshots: dict[tuple[int, str], str] = {}
         self.after: dict[int, Block] = {}
+        self.before: dict[int, Block] = {}
         self.aliases: Any = None
         self.unbound: set[str] = set()
         self._certain: set[str] | None = None
@@ -285,7 +286,9 @@ class Reverse:
             self.know(made, self.facts[n])
             array = self.kind(n) == "array"
             copied = call(attribute(n, "copy")) if array else call(self.external(trees.snapshot), name(n))
-            self.after.setdefault(id(self.current), []).append(assign(made, copied, self.current))
+            # What an update reads has changed once it is done.
+            when = self.before if isinstance(self.current, gast.AugAssign) else self.after
+            when.setdefault(id(self.current), []).append(assign(made, copied, self.current))
             self.snapshots[key] = made
         return self.snapshots[key]
 
