@@ -33,6 +33,8 @@ class Plan:
     """How one call is differentiated: its halves, the arguments they take, and where the cotangents
     belong."""
 
+    __slots__ = ("forward", "back", "first", "parameters", "kind", "target")
+
     def __init__(
         self,
         forward: Any,
@@ -362,6 +364,8 @@ class TangentPlan:
     """How one call is differentiated forwards. `first` are the captured variables that the emitted function
     takes before the arguments; `places` tell for each tangent that it takes (its name, where it is found,
     under which key)."""
+
+    __slots__ = ("jvp", "first", "kind", "places", "target")
 
     def __init__(
         self,
