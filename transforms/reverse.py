@@ -1327,7 +1327,7 @@ class Reverse:
         elif gives:
             v_fact = self.facts.get(value.id, UNKNOWN)
             expr = self.fit(multiply(g, entries[1]), value.id, v_fact, fact)
-            if atomic(expr) and fact.kind != "scalar":
+            if fact.kind != "scalar" and not fresh(expr):
                 expr = self.owned(expr, x)  # the cotangent of x goes on changing in place
             self.contribute(value.id, expr)
         if gives and value.id == x:
