@@ -34,6 +34,7 @@ LATER = {
     "numpy.random": "random",
     "scipy.fft": "scipy_fft",
     "scipy.integrate": "scipy_integrate",
+    "scipy.interpolate": "scipy_interpolate",
     "scipy.linalg": "scipy_linalg",
     "scipy.ndimage": "scipy_ndimage",
     "scipy.optimize": "scipy_optimize",

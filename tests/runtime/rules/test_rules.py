@@ -40,6 +40,9 @@ SYMMETRIC = {
 }
 """Functions of symmetric matrices, and the arguments that are perturbed by symmetric matrices."""
 
+OF_OBJECTS = ("scipy_interpolate",)
+"""Rule files that are tested by the programs of `test_objects`."""
+
 DRAWING = (np.random.Generator, np.random.RandomState)
 
 
@@ -277,10 +280,11 @@ def cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize("rule", [r for r in rules() if r.differentiable], ids=lambda r: r.name)
 def test_has_inputs(rule: Rule) -> None:
-    """What only emitted code calls takes functions, saved values and cotangents of any structure: programs
-    that are differentiated twice test it, and inputs are a bonus."""
+    """What only emitted code calls takes functions, saved values and cotangents of any structure, and some
+    rules take or make objects: programs that are differentiated twice test them, and inputs are a bonus."""
     emitted = all(str(getattr(f, "__module__", "")).startswith("srcgrad.runtime") for f in rule.functions)
-    assert rule.at or emitted, f"{rule.name} has no test inputs"
+    written = rule.reverse is not None and rule.reverse.__module__.rpartition(".")[2]
+    assert rule.at or emitted or written in OF_OBJECTS, f"{rule.name} has no test inputs"
     assert rule.linear or rule.partials or rule.forward, f"{rule.name} needs a forward rule"
 
 

@@ -1,0 +1,252 @@
+"""Rules of objects that keep arrays (interpolators, distributions, ...), through whole programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import interpolate
+
+import srcgrad
+
+KNOTS = np.array([0.0, 0.7, 1.1, 2.0, 3.2, 3.9, 5.0])
+X4 = np.array([0.0, 0.5, 1.3, 2.0])
+DATA = np.array([0.3, -0.8, 1.2, 0.9, -0.4, 0.7, 1.5])
+RISING = np.array([0.1, 0.4, 0.45, 1.2, 1.9, 1.7, 2.5])
+TABLE = np.outer(DATA, [1.0, 0.5]) + np.array([0.1, -0.2])
+PLACES = np.array([0.3, 1.6, 0.8, 2.75, 4.4])
+GRID = np.sin(np.arange(28.0)).reshape(7, 4)
+POINTS = np.array([[0.3, 0.2], [1.6, 1.9], [4.4, 0.8]])
+SCATTERED = np.array([[0.1, 0.3], [0.9, 0.2], [0.4, 1.1], [1.3, 0.8], [0.6, 0.5]])
+KEY_POINTS = np.array([[0.3, 0.2], [1.1, 0.9], [0.2, 0.8]])
+T9 = np.array([0.0, 0, 0, 0, 1.5, 3.0, 3.5, 5, 5, 5, 5])
+
+
+def interpolated(class_: Any, **options: Any) -> Callable[..., Any]:
+    return lambda x, y, at: class_(x, y, **options)(at)
+
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "cubic": (interpolated(interpolate.CubicSpline), (KNOTS, DATA, PLACES)),
+    "cubic, one place": (interpolated(interpolate.CubicSpline), (KNOTS, DATA, 0.9)),
+    "cubic, natural": (interpolated(interpolate.CubicSpline, bc_type="natural"), (KNOTS, DATA, PLACES)),
+    "cubic, clamped": (interpolated(interpolate.CubicSpline, bc_type="clamped"), (KNOTS, DATA, PLACES)),
+    "cubic, given": (
+        interpolated(interpolate.CubicSpline, bc_type=((2, 0.3), (2, 0.8))),
+        (KNOTS, DATA, PLACES),
+    ),
+    "cubic, mixed": (
+        interpolated(interpolate.CubicSpline, bc_type=((1, 0.3), "not-a-knot")),
+        (KNOTS, DATA, PLACES),
+    ),
+    "cubic, columns": (interpolated(interpolate.CubicSpline), (KNOTS, TABLE, PLACES)),
+    "cubic, axis": (interpolated(interpolate.CubicSpline, axis=1), (KNOTS, TABLE.T.copy(), PLACES)),
+    "cubic, axis, one place": (interpolated(interpolate.CubicSpline, axis=1), (KNOTS, TABLE.T.copy(), 0.9)),
+    "cubic, three points": (interpolated(interpolate.CubicSpline), (X4[:3], DATA[:3], PLACES[:3])),
+    "cubic, two points": (interpolated(interpolate.CubicSpline), (X4[:2], DATA[:2], PLACES[:1])),
+    "cubic, two points, clamped": (
+        interpolated(interpolate.CubicSpline, bc_type="clamped"),
+        (X4[:2], DATA[:2], PLACES[:1]),
+    ),
+    "cubic, beyond": (interpolated(interpolate.CubicSpline), (KNOTS, DATA, np.array([-0.5, 5.6]))),
+    "cubic, periodic": (
+        lambda x, y, at: interpolate.CubicSpline(x, np.append(y, y[0]), bc_type="periodic")(at),
+        (KNOTS, DATA[:6], np.append(PLACES, 6.2)),
+    ),
+    "cubic, periodic, three points": (
+        lambda x, y, at: interpolate.CubicSpline(x, np.append(y, y[0]), bc_type="periodic")(at),
+        (KNOTS[:3], DATA[:2], PLACES[:1]),
+    ),
+    "cubic, slope": (lambda x, y, at: interpolate.CubicSpline(x, y)(at, 1), (KNOTS, DATA, PLACES)),
+    "cubic, derivative": (
+        lambda x, y, at: interpolate.CubicSpline(x, y).derivative()(at),
+        (KNOTS, DATA, PLACES),
+    ),
+    "cubic, second derivative": (
+        lambda x, y, at: interpolate.CubicSpline(x, y).derivative(nu=2)(at),
+        (KNOTS, DATA, PLACES),
+    ),
+    "cubic, antiderivative": (
+        lambda x, y, at: interpolate.CubicSpline(x, y).antiderivative()(at),
+        (KNOTS, DATA, PLACES),
+    ),
+    "cubic, integral": (
+        lambda x, y, a, b: interpolate.CubicSpline(x, y).integrate(a, b),
+        (KNOTS, DATA, 0.4, 3.5),
+    ),
+    "hermite": (
+        lambda x, y, s, at: interpolate.CubicHermiteSpline(x, y, s)(at),
+        (KNOTS, DATA, DATA[::-1].copy(), PLACES),
+    ),
+    "pchip": (interpolated(interpolate.PchipInterpolator), (KNOTS, DATA, PLACES)),
+    "pchip, rising": (interpolated(interpolate.PchipInterpolator), (KNOTS, RISING, PLACES)),
+    "pchip, columns": (interpolated(interpolate.PchipInterpolator), (KNOTS, TABLE, PLACES)),
+    "akima": (interpolated(interpolate.Akima1DInterpolator), (KNOTS, DATA, PLACES)),
+    "makima": (interpolated(interpolate.Akima1DInterpolator, method="makima"), (KNOTS, TABLE, PLACES)),
+    "polynomials": (
+        lambda c, x, at: interpolate.PPoly(c, x)(at),
+        (GRID.reshape(2, 14)[:, :6].copy(), KNOTS, PLACES),
+    ),
+    "spline": (lambda x, y, at: interpolate.make_interp_spline(x, y)(at), (KNOTS, DATA, PLACES)),
+    "spline, degree 2": (
+        lambda x, y, at: interpolate.make_interp_spline(x, y, k=2)(at),
+        (KNOTS, TABLE, PLACES),
+    ),
+    "spline, degree 1": (
+        lambda x, y, at: interpolate.make_interp_spline(x, y, k=1)(at),
+        (KNOTS, DATA, PLACES),
+    ),
+    "spline, axis": (
+        lambda x, y, at: interpolate.make_interp_spline(x, y, axis=1)(at),
+        (KNOTS, TABLE.T.copy(), PLACES),
+    ),
+    "b-spline": (lambda c, at: interpolate.BSpline(T9, c, 3)(at), (DATA, PLACES)),
+    "b-spline, knots": (
+        lambda t, c, at: interpolate.BSpline(np.concatenate([T9[:4], t, T9[7:]]), c, 3)(at),
+        (T9[4:7].copy(), DATA, PLACES),
+    ),
+    "b-spline, slope": (lambda c, at: interpolate.BSpline(T9, c, 3)(at, nu=1), (TABLE, PLACES)),
+    "splev": (
+        lambda c, at: interpolate.splev(at, (T9, c, 3)),
+        (np.concatenate([DATA, np.zeros(4)]), PLACES),
+    ),
+    "splev, slope": (
+        lambda c, at: interpolate.splev(at, (T9, c, 3), der=1),
+        (np.concatenate([DATA, np.zeros(4)]), PLACES),
+    ),
+    "splev, constant beyond": (
+        lambda c, at: interpolate.splev(at, (T9, c, 3), ext=3),
+        (np.concatenate([DATA, np.zeros(4)]), np.array([-1.0, 2.0, 6.0])),
+    ),
+    "splrep": (
+        lambda x, y, at: interpolate.splev(at, interpolate.splrep(x, y)),
+        (KNOTS, DATA, PLACES),
+    ),
+    "interp1d": (interpolated(interpolate.interp1d), (KNOTS, DATA, PLACES)),
+    "interp1d, one place": (interpolated(interpolate.interp1d), (KNOTS, DATA, 0.9)),
+    "interp1d, rows": (interpolated(interpolate.interp1d), (KNOTS, TABLE.T.copy(), PLACES)),
+    "interp1d, columns": (interpolated(interpolate.interp1d, axis=0), (KNOTS, TABLE, PLACES)),
+    "interp1d, unsorted": (
+        interpolated(interpolate.interp1d),
+        (KNOTS[[3, 0, 1, 6, 2, 4, 5]], DATA, PLACES),
+    ),
+    "interp1d, outside": (
+        interpolated(interpolate.interp1d, bounds_error=False, fill_value=0.5),
+        (KNOTS, DATA, np.array([-1.0, 0.9, 5.5])),
+    ),
+    "interp1d, beyond": (
+        interpolated(interpolate.interp1d, fill_value="extrapolate"),
+        (KNOTS, DATA, np.array([-1.0, 0.9, 5.5])),
+    ),
+    "interp1d, cubic": (interpolated(interpolate.interp1d, kind="cubic"), (KNOTS, TABLE.T.copy(), PLACES)),
+    "interp1d, quadratic": (interpolated(interpolate.interp1d, kind="quadratic"), (KNOTS, DATA, PLACES)),
+    "interp1d, nearest": (interpolated(interpolate.interp1d, kind="nearest"), (KNOTS, DATA, PLACES)),
+    "interp1d, previous": (interpolated(interpolate.interp1d, kind="previous"), (KNOTS, DATA, PLACES)),
+    "interp1d, next": (interpolated(interpolate.interp1d, kind="next"), (KNOTS, DATA, PLACES)),
+    "interp1d, values": (lambda x, y: interpolate.interp1d(x, y).y, (KNOTS, DATA)),
+    "barycentric": (interpolated(interpolate.BarycentricInterpolator), (X4, DATA[:4], PLACES[:3])),
+    "barycentric, columns": (interpolated(interpolate.BarycentricInterpolator), (X4, TABLE[:4], PLACES[:3])),
+    "grid": (
+        lambda x, y, v, at: interpolate.RegularGridInterpolator((x, y), v)(at),
+        (KNOTS, X4, GRID, POINTS),
+    ),
+    "grid, one place": (
+        lambda x, y, v, at: interpolate.RegularGridInterpolator((x, y), v)(at),
+        (KNOTS, X4, GRID, POINTS[1]),
+    ),
+    "grid, coordinates": (
+        lambda v, a, b: interpolate.RegularGridInterpolator((KNOTS, X4), v)((a, b)),
+        (GRID, POINTS[:, 0].copy(), POINTS[:, 1].copy()),
+    ),
+    "grid, trailing": (
+        lambda x, v, at: interpolate.RegularGridInterpolator((x,), v)(at),
+        (KNOTS, GRID, PLACES),
+    ),
+    "grid, descending": (
+        lambda x, y, v, at: interpolate.RegularGridInterpolator((x, y), v)(at),
+        (KNOTS, X4[::-1].copy(), GRID, POINTS),
+    ),
+    "grid, outside": (
+        lambda v, at: interpolate.RegularGridInterpolator((KNOTS, X4), v, bounds_error=False, fill_value=0.3)(
+            at
+        ),
+        (GRID, np.array([[-1.0, 0.4], [0.5, 0.6]])),
+    ),
+    "grid, beyond": (
+        lambda v, at: interpolate.RegularGridInterpolator(
+            (KNOTS, X4), v, bounds_error=False, fill_value=None
+        )(at),
+        (GRID, np.array([[-1.0, 0.4], [0.5, 0.6]])),
+    ),
+    "grid, nearest": (
+        lambda v, at: interpolate.RegularGridInterpolator((KNOTS, X4), v, method="nearest")(at),
+        (GRID, POINTS),
+    ),
+    "radial": (interpolated(interpolate.RBFInterpolator), (SCATTERED, DATA[:5], KEY_POINTS)),
+    "radial, smooth": (
+        lambda y, d, s, at: interpolate.RBFInterpolator(y, d, smoothing=s, kernel="cubic")(at),
+        (SCATTERED, TABLE[:5], 0.3, KEY_POINTS),
+    ),
+    "radial, gaussian": (
+        lambda y, d, e, at: interpolate.RBFInterpolator(y, d, kernel="gaussian", epsilon=e)(at),
+        (SCATTERED, DATA[:5], 1.3, KEY_POINTS),
+    ),
+}
+LINEAR_ONLY = ("nearest", "previous", "next")
+
+
+def weighed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with a real number for a result."""
+
+    def value(*args: Any) -> Any:
+        y = np.asarray(function(*args))
+        return np.sum(y * np.cos(np.arange(float(y.size)).reshape(y.shape)))
+
+    return value
+
+
+def difference(function: Callable[..., Any], args: Any, directions: Any, step: float = 1e-4) -> Any:
+    def at(t: float) -> Any:
+        return function(*[a + t * v for a, v in zip(args, directions, strict=True)])
+
+    return (8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) / (12 * step)
+
+
+def directions_of(args: Any) -> list[Any]:
+    rng = np.random.default_rng(1)
+    return [rng.uniform(0.5, 1.5, np.shape(a)) * rng.choice([-1, 1], np.shape(a)) for a in args]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_first(name: str) -> None:
+    function, args = PROGRAMS[name]
+    value, directions = weighed(function), directions_of(args)
+    want = difference(value, args, directions)
+    found = srcgrad.grad(value, argnums=tuple(range(len(args))))(*args)
+    for g, a in zip(found, args, strict=True):
+        assert np.shape(g) == np.shape(a)
+    got = sum(np.sum(g * v) for g, v in zip(found, directions, strict=True))
+    assert abs(got - want) <= 1e-7 * (1 + abs(want))
+    tangent = srcgrad.jvp(value, args, tuple(directions))[1]
+    assert abs(tangent - got) <= 1e-9 * (1 + abs(got))
+
+
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if not n.endswith(LINEAR_ONLY)])
+def test_second(name: str) -> None:
+    function, args = PROGRAMS[name]
+    value, directions = weighed(function), directions_of(args)
+    every = tuple(range(len(args)))
+
+    def slope(*args: Any) -> Any:
+        found = srcgrad.grad(value, argnums=every)(*args)
+        total = 0.0
+        for i in range(len(directions)):
+            total = total + np.sum(found[i] * directions[i])
+        return total
+
+    want = difference(slope, args, directions)
+    found = srcgrad.grad(slope, argnums=every)(*args)
+    got = sum(np.sum(g * v) for g, v in zip(found, directions, strict=True))
+    assert abs(got - want) <= 1e-6 * (1 + abs(want))
