@@ -13,7 +13,9 @@ import gast
 
 from srcgrad.runtime.errors import UnsupportedSyntax
 from srcgrad.transforms.read import Source, fail
-from srcgrad.transforms.tree.scope import Scope
+from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree.scope import MISSING, Scope
+from srcgrad.transforms.write import unparse
 
 REFUSED: dict[type, tuple[str, str]] = {
     gast.Yield: ("`yield`", "A generator has no single result. Collect the values in a list and return it."),
@@ -33,6 +35,11 @@ if hasattr(gast, "TryStar"):
     REFUSED[gast.TryStar] = ("`except*`", "Use `except`.")
 
 
+MUTATORS = {"pop", "remove", "clear", "reverse", "sort", "update", "fill", "put", "add", "resize"}
+WRITERS = {"append", "extend", "insert", "popitem", "setdefault", "__setitem__"}
+"""Methods that write into their object; the names of the second kind are hardly used for data."""
+
+
 def check(source: Source, tree: gast.FunctionDef, scope: Scope) -> None:
     if isinstance(tree, gast.AsyncFunctionDef):
         raise fail(
@@ -42,7 +49,24 @@ def check(source: Source, tree: gast.FunctionDef, scope: Scope) -> None:
             "cannot differentiate an `async` function (a coroutine)",
             "A coroutine has no result until it is run. Differentiate a plain function, and await outside.",
         )
+    calls = {id(n.func) for n in _own_nodes(tree.body) if isinstance(n, gast.Call)}
+    local = dataflow.bound_names(tree.body)
     for node in _own_nodes(tree.body):
+        if (
+            isinstance(node, gast.Attribute)
+            and isinstance(node.ctx, gast.Load)
+            and id(node) not in calls
+            and (node.attr in WRITERS or (node.attr in MUTATORS and getattr(node.value, "id", "") in local))
+            and scope.lookup(node) is MISSING
+        ):
+            owner = unparse(node.value)
+            raise fail(
+                UnsupportedSyntax,
+                source,
+                node,
+                f"cannot differentiate the method `{owner}.{node.attr}` without its call",
+                f"It writes into `{owner}`, and where it will be called can't be told. Call it directly.",
+            )
         found = REFUSED.get(type(node))
         if found is not None:
             raise fail(UnsupportedSyntax, source, node, f"cannot differentiate {found[0]}", found[1])

@@ -55,6 +55,7 @@ from srcgrad.transforms.tree.build import (
     expression,
     list_,
     name,
+    root,
     subscript,
     tuple_,
 )
@@ -201,6 +202,9 @@ class Unit:
             known = {**callee.parent.outer, **callee.parent.closures}
             self.outer = {n: d for n, d in known.items() if n not in own}
         nested = {s.name: s for s in statements(tree.body) if isinstance(s, gast.FunctionDef)}
+        for d in nested.values():
+            d.siblings = {**getattr(callee.definition, "siblings", {}), **nested}
+        self.own_names = own
         self.taint = Taint(
             self.tainted(), tree.body, self.lookup, discrete, lambda e: self.written_by(e, nested)
         )
@@ -273,7 +277,8 @@ class Unit:
         """The arguments of a call into which the callee may write, from its text alone."""
         found, definition = self.lookup(node.func), nested.get(getattr(node.func, "id", ""))
         if definition is not None:
-            callee, args = Callee(self.callee.function, definition), definition.args
+            captured = self.captures(definition, nested)
+            callee, args = Callee(self.callee.function, definition, None, captured), definition.args
         elif isinstance(found, types.FunctionType) and table.find(found) is None:
             try:
                 callee, args = Callee(found), read(found).tree.args
@@ -282,9 +287,21 @@ class Unit:
         else:
             return []
         written, _ = self.compiler.effects(callee)
+        closed = [name(n) for n in callee.captured if {n, "?" + n} & written]
         if any(isinstance(a, gast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-            return list(node.args) if written else []
-        return [a for p, atoms in bind(args, node, callee).items() if {p, "?" + p} & written for a in atoms]
+            return [*node.args, *closed] if written else []
+        bound = bind(args, node, callee)
+        return closed + [a for p, atoms in bound.items() if {p, "?" + p} & written for a in atoms]
+
+    def captures(self, definition: Any, nested: dict[str, Any]) -> tuple[str, ...]:
+        """The variables of this function that a function defined here reads, itself or through others defined
+        here."""
+        reached, free = [definition], set()
+        for d in reached:
+            more = dataflow.free_names(d) & self.own_names
+            free |= more
+            reached += [nested[f] for f in sorted(more) if f in nested and nested[f] not in reached]
+        return tuple(sorted(free - set(nested)))
 
     def writes(self, parameter: str) -> bool:
         """Does the function change what the caller passed for a parameter?"""
@@ -654,6 +671,13 @@ class Compiler:
     def effects(self, callee: Callee, classes: tuple[tuple[str, type], ...] = ()) -> tuple[set[str], bool]:
         """(parameters that a function may write into, may its result share memory with a parameter), from its
         text alone."""
+        written, shares = self.precise_effects(callee, classes)
+        return {w.rstrip("*") for w in written}, shares
+
+    def precise_effects(
+        self, callee: Callee, classes: tuple[tuple[str, type], ...] = ()
+    ) -> tuple[set[str], bool]:
+        """Like `effects`, with `p*` for a parameter of which something that it holds may be written."""
         key = (callee.key, classes)
         if key not in self.effect_cache:
             self.effect_cache[key] = (set(), False)
@@ -737,61 +761,87 @@ def _effects(
     reach: dict[str, set[str]] = {p.id: {p.id} for p in dataflow.parameters(tree)}
     for c in callee.captured:
         reach[c] = {c}
+    holds = {n: {n + "*"} for n in reach}
+    """What the contents of a container may be, as `reach` tells what it may be itself."""
     written: set[str] = set()
     shares = False
     own = {p.id for p in dataflow.parameters(tree)} | dataflow.bound_names(tree.body)
     scope = Scope(callee.function, frozenset(own))
+    inner_functions = {
+        n.name: n for n in gast.walk(tree) if isinstance(n, gast.FunctionDef) and n is not tree
+    }
+    local = {**getattr(tree, "siblings", {}), **inner_functions}
 
     def roots(e: Any) -> set[str]:
+        """What an expression may be a part of."""
         if isinstance(e, gast.Name):
             return reach.get(e.id, set())
         if isinstance(e, (gast.Subscript, gast.Attribute, gast.Starred)):
             if isinstance(e, gast.Attribute) and e.attr in ("shape", "size", "ndim"):
                 return set()
-            return roots(e.value)
-        if isinstance(e, (gast.Tuple, gast.List)):
-            return set().union(*(roots(x) for x in e.elts)) if e.elts else set()
-        if isinstance(e, gast.Dict):
-            return set().union(*(roots(x) for x in e.values)) if e.values else set()
-        if isinstance(e, gast.IfExp):
-            return roots(e.body) | roots(e.orelse)
-        if isinstance(e, gast.BoolOp):
-            return set().union(*(roots(x) for x in e.values))
+            return roots(e.value) | contents(e.value)
         if isinstance(e, gast.NamedExpr):
             return roots(e.value)
-        if isinstance(e, gast.Call):
-            found = scope.lookup(e.func)
-            parts = [*e.args, *(k.value for k in e.keywords)]
-            rule = table.find(found) if found is not MISSING else None
-            if rule is not None and rule.alias == "fresh":
-                return set()
-            if isinstance(found, types.FunctionType) and rule is None:
-                if not compiler.effects(Callee(found))[1]:
-                    return set()
-            elif isinstance(e.func, gast.Attribute):
-                if e.func.attr in (
-                    "copy",
-                    "sum",
-                    "mean",
-                    "dot",
-                    "std",
-                    "var",
-                    "max",
-                    "min",
-                    "item",
-                    "tolist",
-                    "astype",
-                ):
-                    return set()
-                parts.append(e.func.value)
-            elif (
-                found in (len, sum, abs, min, max, float, int, range, round)
-                if found is not MISSING
-                else False
-            ):
-                return set()
-            return set().union(*(roots(p) for p in parts)) if parts else set()
-        return set()
+        return set().union(*(roots(x) | (contents(x) if deep else set()) for x, deep in parts_of(e)))
+
+    def contents(e: Any) -> set[str]:
+        """What the elements of an expression's value may be a part of."""
+        if isinstance(e, gast.Name):
+            return holds.get(e.id, set())
+        if isinstance(e, (gast.Subscript, gast.Attribute, gast.Starred, gast.NamedExpr)):
+            return contents(e.value)
+        if isinstance(e, (gast.Tuple, gast.List)):
+            return set().union(*(roots(x) | contents(x) for x in e.elts))
+        if isinstance(e, gast.Dict):
+            return set().union(*(roots(x) | contents(x) for x in e.values))
+        return set().union(*(roots(x) | contents(x) for x, _ in parts_of(e)))
+
+    def parts_of(e: Any) -> list[tuple[Any, bool]]:
+        """The expressions of which another's value may be one, and whether it may be a part of them."""
+        if isinstance(e, gast.IfExp):
+            return [(e.body, False), (e.orelse, False)]
+        if isinstance(e, gast.BoolOp):
+            return [(x, False) for x in e.values]
+        if not isinstance(e, gast.Call):
+            return []
+        found = scope.lookup(e.func)
+        parts = [*e.args, *(k.value for k in e.keywords)]
+        rule = table.find(found) if found is not MISSING else None
+        if rule is not None and rule.alias == "fresh":
+            return []
+        if isinstance(found, types.FunctionType) and rule is None:
+            if not compiler.effects(Callee(found))[1]:
+                return []
+        elif isinstance(e.func, gast.Attribute):
+            if e.func.attr in FRESH_METHODS:
+                return []
+            parts.append(e.func.value)
+        elif found is not MISSING and found in (len, sum, abs, min, max, float, int, range, round):
+            return []
+        return [(p, True) for p in parts]
+
+    def put(owner: Any, values: list[Any]) -> None:
+        """Notes that a container receives values."""
+        start = root(owner)
+        if isinstance(start, gast.Name):
+            for v in values:
+                holds[start.id] = holds.get(start.id, set()) | roots(v) | contents(v)
+
+    def written_by_local(definition: Any, node: Any) -> set[str]:
+        """Through what a call of a function defined here, or beside this one, writes."""
+        free = tuple(sorted((dataflow.free_names(definition) | set(callee.captured)) & set(reach)))
+        called = Callee(callee.function, definition, None, free)
+        inner, _ = compiler.effects(called)
+        bound = bind(definition.args, node, called)
+        places = [(n, [name(n)]) for n in free] + list(bound.items())
+        return {
+            mark + r
+            for p, atoms in places
+            for mark in ("", "?")
+            if mark + p in inner
+            for a in atoms
+            for r in roots(a) | contents(a)
+        }
 
     def visit(body: list[Any]) -> None:
         nonlocal shares
@@ -800,26 +850,37 @@ def _effects(
                 for to in getattr(s, "targets", None) or [s.target]:
                     for t in _places(to):
                         if isinstance(t, gast.Name):
-                            reach[t.id] = reach.get(t.id, set()) | roots(s.value)
+                            inside = t is not to  # of a tuple of targets
+                            found_in = roots(s.value) | (contents(s.value) if inside else set())
+                            reach[t.id] = reach.get(t.id, set()) | found_in
+                            holds[t.id] = holds.get(t.id, set()) | contents(s.value)
                         else:
                             written.update(roots(t.value))
+                            put(t.value, [s.value])
             elif isinstance(s, gast.AugAssign):
                 to = s.target
                 if not isinstance(to, gast.Name):
                     written.update(roots(to.value))
+                    put(to.value, [s.value])
                 else:
                     written.update(("?" + r) for r in roots(to))
+                    put(to, [s.value])
             elif isinstance(s, gast.For):
                 for n in dataflow.stored(s.target):
-                    reach[n] = reach.get(n, set()) | roots(s.iter)
+                    reach[n] = reach.get(n, set()) | roots(s.iter) | contents(s.iter)
+                    holds[n] = holds.get(n, set()) | contents(s.iter)
             elif isinstance(s, gast.Return) and s.value is not None:
-                shares = shares or bool(roots(s.value))
+                shares = shares or bool(roots(s.value) | contents(s.value))
             for e in gast.walk(s) if not isinstance(s, (gast.FunctionDef, gast.ClassDef)) else ():
                 if isinstance(e, gast.NamedExpr):
                     reach[e.target.id] = reach.get(e.target.id, set()) | roots(e.value)
+                    holds[e.target.id] = holds.get(e.target.id, set()) | contents(e.value)
                 if isinstance(e, gast.Call):
                     if isinstance(e.func, gast.Attribute) and e.func.attr in MUTATING:
                         written.update(roots(e.func.value))
+                        put(e.func.value, [*e.args, *(k.value for k in e.keywords)])
+                    if isinstance(e.func, gast.Name) and e.func.id in local:
+                        written.update(written_by_local(local[e.func.id], e))
                     found, node = scope.lookup(e.func), e
                     method = _method(e, classes, callee, tree)
                     if method is not None:
@@ -836,13 +897,16 @@ def _effects(
                             for p, a in bound.items()
                             if a and isinstance(a[0], gast.Name)
                         ]
-                        inner, _ = compiler.effects(
+                        inner, _ = compiler.precise_effects(
                             Callee(found), tuple((p, c) for p, c in known if c is not None)
                         )
                         for p, atoms in bound.items():
                             for a in atoms:
+                                if p + "*" in inner or "?" + p + "*" in inner:
+                                    written.update(contents(a))
                                 if p in inner:
                                     written.update(roots(a))
+                                    put(a, [x for q, others in bound.items() if q != p for x in others])
                                 elif "?" + p in inner:
                                     written.update("?" + r for r in roots(a))
                     for k in e.keywords:
@@ -894,6 +958,8 @@ def _places(to: Any) -> list[Any]:
     return _places(to.value) if isinstance(to, gast.Starred) else [to]
 
 
+FRESH_METHODS = ("copy", "sum", "mean", "dot", "std", "var", "max", "min", "item", "tolist", "astype")
+"""Methods whose result is no part of the object."""
 MUTATING = {
     *(
         "append",

@@ -703,7 +703,9 @@ class _Exits:
                     rest, s.orelse = s.orelse + rest, []  # an `else` that nothing skips
                     made, leaves = self.loop(s, loop)
                     out.extend(made)
-                    return out + (self.block(rest, loop) if leaves is None else self.block_after(leaves, rest, loop, s))
+                    return out + (
+                        self.block(rest, loop) if leaves is None else self.block_after(leaves, rest, loop, s)
+                    )
                 made, leaves = self.loop(s, loop)
                 out.extend(made)
                 if leaves is not None:

@@ -159,11 +159,15 @@ class Record:
         # A container that is made anew in each iteration is not changed by later ones: it is kept itself, and
         # has at the end of the iteration the structure with which the sweep starts.
         carried = dataflow.liveness(primal.body, set())
-        items = [self.kept(n) if n in carried else name(n) for n in needed]
+        position = self.earliest(primal.body, set(needed))
+        rebound = dataflow.bound_names(primal.body[:position])
+        heads = {n: self.names.fresh(n + "_old") for n in needed if n in carried & rebound}
+        items = [name(heads[n]) if n in heads else self.kept(n) if n in carried else name(n) for n in needed]
         item: Any = items[0] if len(items) == 1 else tuple_(items)
         push = expression(call(attribute(saved, "append"), item), primal)
         push.records = saved
-        primal.body.insert(self.earliest(primal.body, set(needed)), push)
+        primal.body.insert(position, push)
+        primal.body[:0] = [assign(made, self.kept(n), primal) for n, made in heads.items()]
         target: Any = gast.Name(needed[0], gast.Store(), None, None)
         if len(needed) > 1:
             target = gast.Tuple([gast.Name(n, gast.Store(), None, None) for n in needed], gast.Store())

@@ -980,3 +980,63 @@ def list_alias(x):
 @pytest.mark.parametrize("f", [alias_write, view_write, argument_alias, rows_as_views, list_alias])
 def test_aliases_and_views(f):
     check(f, V)
+
+
+def captured_list(x):
+    xs = []
+
+    def push(t):
+        xs.append(t + x * x)
+
+    def twice(t):
+        push(t)
+        push(t + 1.0)
+
+    push(3.0)
+    twice(2.0)
+    return xs[0] * xs[2]
+
+
+def inner_writer(x):
+    buffer = np.zeros(3)
+
+    def outer():
+        def put(i):
+            buffer[i] = x * i
+
+        put(2)
+
+    outer()
+    return buffer[2] * x
+
+
+def list_of_the_old_value(a):
+    for _ in range(0, 4, 2):
+        xs = [4.0, a]
+        a = a**2
+    return a * xs[1] + xs[-2]
+
+
+@pytest.mark.parametrize("f", [captured_list, inner_writer, list_of_the_old_value])
+def test_writes_into_captured_variables_and_old_values(f):
+    check(f, 1.3)
+
+
+def kept_append(x):
+    xs = []
+    push = xs.append
+    push(x * x)
+    return xs[0]
+
+
+def kept_fill(x):
+    buffer = np.zeros(3)
+    fill = buffer.fill
+    fill(x)
+    return buffer[0]
+
+
+@pytest.mark.parametrize("f", [kept_append, kept_fill])
+def test_methods_that_write_are_refused_without_their_call(f):
+    with pytest.raises(srcgrad.UnsupportedSyntax, match="without its call"):
+        srcgrad.grad(f)(1.3)

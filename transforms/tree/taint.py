@@ -84,7 +84,9 @@ class Taint:
             for walrus in gast.walk(s) if not isinstance(s, gast.FunctionDef) else ():
                 if isinstance(walrus, gast.NamedExpr) and self.expr(walrus.value):
                     self.names.add(walrus.target.id)
-                elif isinstance(walrus, gast.Call) and any(self.expr(a) for a in self.arguments(walrus)):
+                elif isinstance(walrus, gast.Call) and any(
+                    self.expr(a) for a in [walrus.func, *self.arguments(walrus)]
+                ):
                     for a in self.written(walrus):
                         self.add_target(a)
                 elif isinstance(walrus, gast.comprehension) and self.expr(walrus.iter):
