@@ -63,13 +63,29 @@ def load(
     known_source(code, shown, filename, lines)
     if origins is not None:
         LINES[filename] = origins
-    weakref.finalize(made, _forget, filename)
+    for part in _every(code):  # functions defined inside may outlive the emitted one
+        _alive[filename] = _alive.get(filename, 0) + 1
+        weakref.finalize(part, _forget, filename).atexit = False
     return made
 
 
+_alive: dict[str, int] = {}
+"""How many code objects show a text: the same text may be emitted more than once."""
+
+
 def _forget(filename: str) -> None:
-    linecache.cache.pop(filename, None)
-    LINES.pop(filename, None)
+    _alive[filename] -= 1
+    if not _alive[filename]:
+        del _alive[filename]
+        linecache.cache.pop(filename, None)
+        LINES.pop(filename, None)
+
+
+def _every(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _every(constant)
 
 
 def _codes(code: types.CodeType, name: str, depth: int) -> Iterator[types.CodeType]:
