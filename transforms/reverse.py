@@ -188,10 +188,11 @@ class Reverse:
                 for inner in dataflow.blocks(s):
                     # The `else` of a `try` goes on where its body ended; `with` and `finally` run once, in
                     # line.
-                    if isinstance(s, gast.With) or (isinstance(s, gast.Try) and not s.handlers):
+                    tried = isinstance(s, gast.Try)
+                    if isinstance(s, gast.With) or (tried and (not s.handlers or inner is s.finalbody)):
                         visit(inner, path[:-1], path[-1])
                     else:
-                        follows = isinstance(s, gast.Try) and inner is s.orelse
+                        follows = tried and inner is s.orelse
                         visit(inner, path, id(s.body) if follows else 0)
 
         body = self.tree.body

@@ -59,32 +59,6 @@ def calls_without_rule(x):
     return np.sum(y)
 
 
-def writes_alias(x):
-    y = x
-    y[0] = 1.0
-    return np.sum(x * y)
-
-
-def writes_view(x):
-    head = x[:2]
-    head *= 2.0
-    return np.sum(x)
-
-
-def writes_alias_of_dict(x):
-    d = {"a": x, "b": 2.0}
-    e = d
-    e["a"] = e["b"] * x
-    return d["a"]
-
-
-def appends_through_alias(x):
-    xs = [x]
-    ys = xs
-    ys.append(x * x)
-    return sum(xs)
-
-
 def callee_refused(x):
     return evaluates(x) * x
 
