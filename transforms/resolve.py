@@ -193,8 +193,10 @@ def _call(e: Any) -> Operation:
         return Operation("dispatch", operands=_names([("func", func), *values]))
     if table.find(known) is not None and not starred:
         return of_rule(known, e.args, e.keywords)
-    if (getattr(known, "__module__", None) or "").split(".")[0] in ("numpy", "scipy") and isinstance(
-        known, types.FunctionType
+    if (
+        (getattr(known, "__module__", None) or "").split(".")[0] in ("numpy", "scipy")
+        and isinstance(known, types.FunctionType)
+        and not known.__code__.co_filename.startswith("<srcgrad")  # a derivative of one of their functions
     ):
         return Operation("unknown", function=known, operands=_names(values))
     if getattr(

@@ -137,7 +137,10 @@ class Simplify:
         Aggressive coalescing on one interference graph (Chaitin, "Register allocation and spilling via graph
         coloring"): a merged name interferes with whatever either of the two did.
         """
-        pairs = list(dict.fromkeys(p for p in _copies(self.body) if self.mergeable(*p)))
+        local = dataflow.bound_names(self.body) | set(self.parameters)  # not what the copy of a global reads
+        pairs = list(
+            dict.fromkeys(p for p in _copies(self.body) if self.mergeable(*p) and local.issuperset(p))
+        )
         if not pairs:
             return
         wanted = {n for p in pairs for n in p}
@@ -589,9 +592,8 @@ class Simplify:
             ):
                 return True
             rule = table.find(found) if found is not None else None
-            return (
-                rule is not None and rule.alias == "fresh" and found.__name__ not in ("unbroadcast", "expand")
-            )
+            named = getattr(found, "__name__", "")
+            return rule is not None and rule.alias == "fresh" and named not in ("unbroadcast", "expand")
         return False
 
     def _updates(self, body: Block, shared: set[str]) -> None:

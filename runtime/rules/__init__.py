@@ -41,7 +41,7 @@ LATER = {
     "scipy.signal": "scipy_signal",
     "scipy.spatial.distance": "scipy_spatial",
     "scipy.special": "scipy_special",
-    "scipy.stats": "scipy_distributions scipy_discrete scipy_stats",
+    "scipy.stats": "scipy_distributions scipy_discrete scipy_frozen scipy_stats",
 }
 """Modules that may never be imported, and the files of their rules, which are read once they are."""
 

@@ -29,6 +29,21 @@ def pushforward(function, args, function_dot, args_dot):
     return dispatch.jvp(function, args, {}, moved, dots, {})[1]
 
 
+def pulled(function, args, g, count):
+    """The cotangents of the first `count` of the arguments of `function`."""
+    return tuple(matched(pullback(function, args, g)[1][:count], args[:count]))
+
+
+def pushed(function, args, dots):
+    """The tangent of `function(*args)`, where `dots` are those of the first arguments."""
+    return pushforward(function, args, 0.0, tuple(dots) + (0.0,) * (len(args) - len(dots)))
+
+
+def kept(g, names):
+    """The parts of the cotangent of an object."""
+    return [part_of(g, name) for name in names]
+
+
 def flat(tree, like):
     """The numbers in a cotangent, as a vector; `like` is one of the same structure, without holes."""
     if isinstance(like, dict):

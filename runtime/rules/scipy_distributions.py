@@ -201,6 +201,11 @@ def bent(c, z):
     return z * z * special.hyp2f1(2, 2, 3, -c * z) / 2
 
 
+def bessel_ratio(v, x):
+    """I_{v+1}(x) / I_v(x)."""
+    return special.ive(v + 1, x) / special.ive(v, x)
+
+
 VOCABULARY = {
     **{
         "np": np,
@@ -210,7 +215,7 @@ VOCABULARY = {
         "difference": difference,
         "scale_of": scale_of,
     },
-    **{f.__name__: f for f in (like, held, times, share, bell, normal_mass, mills, bent)},
+    **{f.__name__: f for f in (like, held, times, share, bell, normal_mass, mills, bent, bessel_ratio)},
     "__name__": __name__,
 }
 """The names that the formulas may use."""
@@ -258,6 +263,7 @@ def shaped(places, *shapes):
 
 WITHOUT_PPF = ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf")
 LOGARITHMIC = ("logpdf", "pdf")
+NONCENTRAL = ((1, "scale_of(df)"), (2, 1.0))
 
 family(stats.uniform, "", "0.0 * z", at=[(U,), (U, -0.1, 1.3)])
 family(stats.expon, "", "-1.0", at=POSITIVE)
@@ -454,3 +460,24 @@ family(
     methods=LOGARITHMIC,
 )
 family(stats.loggamma, "c", "c - np.exp(z)", ["z - special.psi(c)"], at=shaped(X, 1.7), methods=LOGARITHMIC)
+family(
+    stats.ncx2,
+    "df nc",
+    "(df / 2 - 1) / z + (np.sqrt(nc / z) * bessel_ratio(df / 2 - 1, np.sqrt(nc * z)) - 1) / 2",
+    [
+        "difference(stats.ncx2.logpdf, (z, df, nc), 1, scale_of(df))",
+        "(np.sqrt(z / nc) * bessel_ratio(df / 2 - 1, np.sqrt(nc * z)) - 1) / 2",
+    ],
+    ["difference(stats.ncx2.cdf, (z, df, nc), 1, scale_of(df))", "-stats.ncx2.pdf(z, df + 2, nc)"],
+    at=shaped(P, 2.7, 0.8),
+    methods=WITHOUT_PPF,
+)
+family(
+    stats.nct,
+    "df nc",
+    "difference(stats.nct.logpdf, (z, df, nc), 0)",
+    [f"difference(stats.nct.logpdf, (z, df, nc), {k}, {scale})" for k, scale in NONCENTRAL],
+    [f"difference(stats.nct.cdf, (z, df, nc), {k}, {scale})" for k, scale in NONCENTRAL],
+    at=shaped(X, 2.7, 0.4),
+    methods=WITHOUT_PPF,
+)

@@ -14,24 +14,9 @@ from scipy import interpolate
 from scipy.interpolate import _interpolate, _polyint
 
 from srcgrad.runtime.rules import interpolants
-from srcgrad.runtime.rules.callbacks import matched, part_of, pullback, pushforward
+from srcgrad.runtime.rules.callbacks import kept, matched, part_of, pullback, pulled, pushed
 from srcgrad.runtime.rules.table import forward, reverse
 from srcgrad.runtime.support import unbroadcast
-
-
-def pulled(function, args, g, count):
-    """The cotangents of the first `count` of the arguments of `function`."""
-    return tuple(matched(pullback(function, args, g)[1][:count], args[:count]))
-
-
-def pushed(function, args, dots):
-    """The tangent of `function(*args)`, where `dots` are those of the first arguments."""
-    return pushforward(function, args, 0.0, tuple(dots) + (0.0,) * (len(args) - len(dots)))
-
-
-def kept(g, names):
-    """The cotangents of an interpolator's attributes."""
-    return [part_of(g, name) for name in names]
 
 
 def named(names, tangents):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import interpolate
+from scipy import interpolate, stats
 
 import srcgrad
 
@@ -192,6 +192,33 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "radial, gaussian": (
         lambda y, d, e, at: interpolate.RBFInterpolator(y, d, kernel="gaussian", epsilon=e)(at),
         (SCATTERED, DATA[:5], 1.3, KEY_POINTS),
+    ),
+}
+SPREAD = np.array([[1.2, 0.3, -0.2], [0.3, 0.9, 0.1], [-0.2, 0.1, 1.5]])
+PROGRAMS |= {
+    "normal": (lambda m, s, x: stats.norm(m, s).logpdf(x), (0.3, 1.4, DATA)),
+    "normal, by name": (lambda m, s, x: stats.norm(scale=s, loc=m).cdf(x), (0.3, RISING, DATA)),
+    "normal, mean": (lambda m, s: stats.norm(m, s).mean() * stats.norm(m, s).std(), (0.3, 1.4)),
+    "gamma": (lambda a, s, x: stats.gamma(a, scale=s).logpdf(x), (1.7, 0.8, RISING)),
+    "beta": (lambda a, b, q: stats.beta(a, b).pdf(q), (1.7, 0.8, PLACES / 6)),
+    "poisson": (lambda m: stats.poisson(m).logpmf(np.array([0, 2, 3])), (1.7,)),
+    "several normal": (
+        lambda m, c, x: stats.multivariate_normal(m, (c + c.T) / 2).logpdf(x),
+        (DATA[:3], SPREAD, GRID[:3, :3]),
+    ),
+    "several normal, density": (
+        lambda m, c, x: stats.multivariate_normal(m, (c + c.T) / 2).pdf(x),
+        (DATA[:3], SPREAD, DATA[1:4]),
+    ),
+    "several normal, variances": (
+        lambda c, x: stats.multivariate_normal(DATA[:3], cov=c).logpdf(x),
+        (RISING[:3], GRID[:3, :3]),
+    ),
+    "estimate": (lambda d, x: stats.gaussian_kde(d)(x), (DATA, PLACES)),
+    "estimate, logarithm": (lambda d, x: stats.gaussian_kde(d, bw_method=0.4).logpdf(x), (DATA, PLACES)),
+    "estimate, plane": (
+        lambda d, x: stats.gaussian_kde(d.T, weights=RISING[:5]).pdf(x.T),
+        (SCATTERED, KEY_POINTS),
     ),
 }
 LINEAR_ONLY = ("nearest", "previous", "next")

@@ -40,7 +40,7 @@ SYMMETRIC = {
 }
 """Functions of symmetric matrices, and the arguments that are perturbed by symmetric matrices."""
 
-OF_OBJECTS = ("scipy_interpolate",)
+OF_OBJECTS = ("scipy_interpolate", "scipy_frozen")
 """Rule files that are tested by the programs of `test_objects`."""
 
 DRAWING = (np.random.Generator, np.random.RandomState)
