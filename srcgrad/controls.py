@@ -25,7 +25,7 @@ def stop_gradient(x: Any) -> Any:
     return x if detach is None else detach()
 
 
-table.nondifferentiable(stop_gradient, alias="maybe", shape="same")
+table.nondifferentiable(stop_gradient, alias="maybe", shape="anything")
 
 
 class Custom:

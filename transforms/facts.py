@@ -683,6 +683,8 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: b
     first = args[0]
     if tag == "list":
         return Fact("list")
+    if tag == "anything":
+        return replace(first, const=MISSING) if first.kind in ("scalar", "array", "numeric") else UNKNOWN
     if tag == "cotangent" and first.kind in ("list", "tuple", "dict"):
         return Fact("dict" if first.kind == "dict" else "list")
     if tag == "cotangent":

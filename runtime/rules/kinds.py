@@ -2,8 +2,9 @@
 
 The tags are read by the compiler's facts: "same" (as the first argument), "second", "scalar", "filled" (the
 first argument is the shape), "nested" (an array of nested sequences), "transpose", "reshape", "vector",
-"matrix", "outer", "matmul", "broadcast", "list", "cotangent" (as the first argument, a list for a tuple),
-"join" (rank of the joined arrays), "stack" (one more), "einsum", "det" (without the last two), "cumulative".
+"matrix", "outer", "matmul", "broadcast", "list", "anything" (as the first argument, which may also be a
+container), "cotangent" (as the first argument, a list for a tuple), "join" (rank of the joined arrays),
+"stack" (one more), "einsum", "det" (without the last two), "cumulative".
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ TAGS: dict[str, list[Any]] = {
             np.ndarray.round,
         ),
         *(np.isnan, np.isfinite, np.isinf, np.sign, np.floor, np.ceil, np.rint, np.trunc, np.logical_not),
-        *(trees.snapshot, trees.copy, trees.sort_array, np.gradient),
+        *(trees.sort_array, np.gradient),
     ],
     "second": [
         np.linalg.solve,
@@ -98,6 +99,7 @@ TAGS: dict[str, list[Any]] = {
     "scalar": [np.vdot, np.trace, math.fsum, np.ndarray.item, np.ndim, np.size],
     "where": [np.where],
     "broadcast": [np.clip, np.ndarray.clip, np.less, np.greater, np.equal, np.floor_divide],
+    "anything": [trees.snapshot, trees.copy],
     "list": [trees.buffer_list, trees.zero_list, tangents.listed, tangents.leaves, tangents.leaves_of],
     "cotangent": [trees.zeros_like],
     "tile": [np.repeat, np.ndarray.repeat],
