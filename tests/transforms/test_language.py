@@ -1040,3 +1040,21 @@ def kept_fill(x):
 def test_methods_that_write_are_refused_without_their_call(f):
     with pytest.raises(srcgrad.UnsupportedSyntax, match="without its call"):
         srcgrad.grad(f)(1.3)
+
+
+RATE = 0.7
+
+
+def returns_a_global(x):
+    if x < 1.0:
+        return RATE
+    if x > 5.0:
+        return x
+    return RATE * x
+
+
+def test_a_branch_that_returns_a_global():
+    check(returns_a_global, 1.3)
+    check(returns_a_global, 0.3)
+    _, tangent = srcgrad.jvp(returns_a_global, (1.3,), (2.0,))
+    assert tangent == 1.4
