@@ -208,6 +208,7 @@ class Unit:
         self.taint = Taint(
             self.tainted(), tree.body, self.lookup, discrete, lambda e: self.written_by(e, nested)
         )
+        self.refuse_writes_outside(tree)
         tree.decorator_list = []
         tree.returns = None
         for p in dataflow.parameters(tree):
@@ -272,6 +273,28 @@ class Unit:
             if facts[n].kind != "array":
                 guard(trees.refuse_overlap, name(n), constant(n), constant(place))
         return made
+
+    def refuse_writes_outside(self, tree: Any) -> None:
+        """A differentiated value that goes into an object from outside the function has left it."""
+        for s in statements(tree.body):
+            if not isinstance(s, (gast.Assign, gast.AugAssign)) or not self.taint.expr(s.value):
+                continue
+            for to in s.targets if isinstance(s, gast.Assign) else [s.target]:
+                for place in _places(to):
+                    owner = root(place)
+                    if (
+                        isinstance(place, (gast.Subscript, gast.Attribute))
+                        and isinstance(owner, gast.Name)
+                        and owner.id not in self.own_names
+                        and self.callee.definition is None
+                    ):
+                        raise fail(
+                            UnsupportedSyntax,
+                            self.source,
+                            s,
+                            f"cannot differentiate a write into `{owner.id}`, which is from outside the function",
+                            "Pass it as an argument, or return the value.",
+                        )
 
     def written_by(self, node: Any, nested: dict[str, Any]) -> list[Any]:
         """The arguments of a call into which the callee may write, from its text alone."""

@@ -1058,3 +1058,17 @@ def test_a_branch_that_returns_a_global():
     check(returns_a_global, 0.3)
     _, tangent = srcgrad.jvp(returns_a_global, (1.3,), (2.0,))
     assert tangent == 1.4
+
+
+STORE = {}
+
+
+def writes_a_global(x):
+    STORE["last"] = x * x
+    return STORE["last"] * x
+
+
+def test_writes_into_objects_from_outside_are_refused():
+    with pytest.raises(srcgrad.UnsupportedSyntax, match="a write into `STORE`, which is from outside"):
+        srcgrad.grad(writes_a_global)(1.3)
+    assert not STORE
