@@ -7,6 +7,7 @@ are imported.
 from __future__ import annotations
 
 from srcgrad.runtime.rules import (
+    callables,
     creation,
     cumulative,
     decompositions,
@@ -50,6 +51,7 @@ for _module, _files in LATER.items():
         load_with(_module, f"srcgrad.runtime.rules.{_file}")
 
 __all__ = [
+    "callables",
     "creation",
     "cumulative",
     "decompositions",

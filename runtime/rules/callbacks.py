@@ -24,9 +24,14 @@ def pullback(function, args, g):
 
 def pushforward(function, args, function_dot, args_dot):
     """The tangent of `function(*args)`; a tangent of 0.0 stands for a constant."""
-    dots = tuple([None if trees.is_zero(t) else t for t in args_dot])
-    moved = None if trees.is_zero(function_dot) else function_dot
+    dots = tuple([None if nothing(t) else t for t in args_dot])
+    moved = None if nothing(function_dot) else function_dot
     return dispatch.jvp(function, args, {}, moved, dots, {})[1]
+
+
+def nothing(t):
+    """Is a tangent that of a constant, or of several?"""
+    return trees.is_zero(t) or (isinstance(t, (list, tuple)) and all(map(nothing, t)))
 
 
 def pulled(function, args, g, count):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -220,6 +221,43 @@ PROGRAMS |= {
         lambda d, x: stats.gaussian_kde(d.T, weights=RISING[:5]).pdf(x.T),
         (SCATTERED, KEY_POINTS),
     ),
+}
+CUTS = np.array([-0.5, 0.5])
+PROGRAMS |= {
+    "pieces": (
+        lambda x, a: np.piecewise(x, [x < 0, x >= 0], [lambda t: t * t * a, lambda t: np.sin(a * t)]),
+        (DATA, 0.7),
+    ),
+    "pieces, rest": (
+        lambda x, a: np.piecewise(x, [x < -0.5, x > 0.5], [lambda t: t * t, 1.5, lambda t: a * t**3]),
+        (DATA, 0.7),
+    ),
+    "pieces, arguments": (
+        lambda x, a: np.piecewise(x, [x < 0.5], [lambda t, b: t * t * b, lambda t, b: np.exp(b * t)], a),
+        (DATA, 0.7),
+    ),
+    "pieces, overlap": (
+        lambda x: np.piecewise(x, [x > -1, x > 0.8], [lambda t: t * t, lambda t: np.exp(t)]),
+        (DATA,),
+    ),
+    "each": (lambda x, a: np.vectorize(lambda t: t**2 * a if t > 0 else np.sin(t))(x), (TABLE, 0.7)),
+    "each of two": (lambda x, y: np.vectorize(lambda s, t: s * t)(x, y), (GRID, X4)),
+    "each, two results": (lambda x: sum(np.vectorize(lambda t: (t * t, np.exp(t)))(x)), (DATA,)),
+    "along": (lambda x, a: np.apply_along_axis(lambda t: t[0] * t[1] * a, 0, x), (GRID, 0.7)),
+    "along, vectors": (
+        lambda x, a: np.apply_along_axis(lambda t, b: np.cumsum(t * t) * b, 0, x, a),
+        (GRID, 0.7),
+    ),
+    "along, matrices": (lambda x: np.apply_along_axis(lambda t: np.outer(t, t), -1, x), (GRID,)),
+    "over": (lambda x: np.apply_over_axes(np.sum, x * x, [0, 1]), (GRID,)),
+    "over, products": (lambda x: np.apply_over_axes(np.prod, x, 1), (GRID,)),
+    "of places": (lambda a: np.fromfunction(lambda i, j: np.sin(a * i) * j, (3, 4)), (0.7,)),
+    "fold": (lambda x: functools.reduce(lambda s, t: s * np.sin(t) + t, list(x)), (DATA,)),
+    "fold, start": (
+        lambda x, a: functools.reduce(lambda s, t: s * a + t, [x[0], x[1] ** 2, x[2]], a),
+        (DATA, 0.7),
+    ),
+    "fold, array": (lambda x: functools.reduce(lambda s, t: s * t, x), (GRID,)),
 }
 LINEAR_ONLY = ("nearest", "previous", "next")
 

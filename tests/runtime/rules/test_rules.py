@@ -40,7 +40,7 @@ SYMMETRIC = {
 }
 """Functions of symmetric matrices, and the arguments that are perturbed by symmetric matrices."""
 
-OF_OBJECTS = ("scipy_interpolate", "scipy_frozen")
+OF_OBJECTS = ("callables", "scipy_frozen", "scipy_interpolate")
 """Rule files that are tested by the programs of `test_objects`."""
 
 DRAWING = (np.random.Generator, np.random.RandomState)
