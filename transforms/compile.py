@@ -292,7 +292,8 @@ class Unit:
                             UnsupportedSyntax,
                             self.source,
                             s,
-                            f"cannot differentiate a write into `{owner.id}`, which is from outside the function",
+                            f"cannot differentiate a write into `{owner.id}`, "
+                            "which is from outside the function",
                             "Pass it as an argument, or return the value.",
                         )
 
