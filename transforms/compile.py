@@ -1577,7 +1577,9 @@ class Emitter:
                 base = base.rpartition("_")[0]
             return base
 
-        captured = {n for s in whole if isinstance(s, gast.FunctionDef) for n in dataflow.free_names(s)}
+        captured = {
+            n for s in statements(whole) if isinstance(s, gast.FunctionDef) for n in dataflow.free_names(s)
+        }
         declared = {
             n for s in statements(whole) if isinstance(s, (gast.Global, gast.Nonlocal)) for n in s.names
         }
