@@ -36,7 +36,7 @@ LATER = {
     "scipy.fft": "scipy_fft",
     "scipy.integrate": "scipy_integrate",
     "scipy.interpolate": "scipy_interpolate",
-    "scipy.linalg": "scipy_linalg",
+    "scipy.linalg": "scipy_linalg scipy_matrices",
     "scipy.ndimage": "scipy_ndimage",
     "scipy.optimize": "scipy_optimize",
     "scipy.signal": "scipy_signal",
