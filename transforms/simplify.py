@@ -103,6 +103,9 @@ class Simplify:
         self.first(self.body)
         self.updates()
         self.tidy()
+        for s in _all(self.body):
+            if not getattr(s, "body", True):
+                s.body = [gast.Pass()]
 
     # Constants ----------------------------------------------------------------------------------------------
 
