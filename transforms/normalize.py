@@ -352,6 +352,10 @@ class _Flatten:
         if function is np.copyto and len(e.args) == 2 and not e.keywords:
             self.write_all(e.args[0], e.args[1], s, out)
             return True
+        written = table.written_by(function) if e.args and self.taint.expr(e) else None
+        if written is not None:
+            self.write_result(written, e.args[0], e.args[1:], e.keywords, s, out)
+            return True
         if function in (trees.add_item, trees.add_attribute, trees.clear_item):
             self.cotangent_effect(function, e, s, out)
             return True
@@ -404,6 +408,14 @@ class _Flatten:
         value = self.atom(value, s, out)
         out.append(assign(gast.Subscript(owner, constant(...), gast.Store()), value, s))
 
+    def write_result(
+        self, function: Any, to: Any, args: list[Any], keywords: list[Any], s: Any, out: Block
+    ) -> None:
+        """Store what `function` returns for `to` and other arguments in `to`."""
+        owner = self.atom(to, s, out)
+        result = at(gast.Call(self.support(function), [clone(owner), *args], keywords), s)
+        self.write_all(owner, self.temporary(result, s, out, "written", tainted=True), s, out)
+
     def extend(self, owner: Any, value: Any, s: Any, out: Block) -> None:
         """`owner.extend(value)` as a loop of appends."""
         item = self.names.fresh("item")
@@ -437,6 +449,10 @@ class _Flatten:
                 sort = gast.Call(self.support(trees.sort_array), [clone(owner), *e.args], e.keywords)
                 ordered = self.temporary(at(sort, e), s, out, "ordered", tainted=True)
                 out.append(assign(gast.Subscript(owner, constant(...), gast.Store()), ordered, s))
+            return True
+        written = table.written_by(getattr(np.ndarray, attr, None))
+        if owner_kind in ("array", "numeric") and written is not None and not used and tainted:
+            self.write_result(written, e.func.value, e.args, e.keywords, s, out)
             return True
         if owner_kind == "list" and tainted:
             owner = self.atom(e.func.value, s, out)
@@ -682,7 +698,8 @@ class _Flatten:
             return self.mapped(e, s, out)
         given, result_into = list(e.args), None
         ufunc = _known(func)
-        if isinstance(ufunc, np.ufunc) and len(given) == ufunc.nin + 1:
+        spread = any(isinstance(a, gast.Starred) for a in given)
+        if isinstance(ufunc, np.ufunc) and len(given) == ufunc.nin + 1 and not spread:
             result_into = self.atom(given.pop(), s, out)
         given = self.arrays(ufunc, given, s, out)
         args = [self.argument(a, s, out) for a in given]

@@ -17,8 +17,8 @@ import numpy as np
 from scipy import special, stats
 from scipy.stats import _distn_infrastructure, _multivariate
 
+from srcgrad.runtime.rules import scipy_discrete
 from srcgrad.runtime.rules.callbacks import part_of, pulled, pushed
-from srcgrad.runtime.rules.scipy_discrete import normal_adjoint, normal_tangents
 from srcgrad.runtime.rules.table import find, forward, nondifferentiable, reverse
 
 
@@ -121,7 +121,7 @@ def covariance_dot(self_dot, y, self):
 
 
 def normal_bar(g, x, self):
-    bars = normal_adjoint(g, x, self.mean, covariance_of(self))
+    bars = scipy_discrete.normal_adjoint(g, x, self.mean, covariance_of(self))
     return {"mean": bars[1], "cov": bars[2]}, bars[0]
 
 
@@ -130,7 +130,7 @@ def normal_dot(self_dot, x_dot, y, x, self):
         part_of(self_dot, "mean") + np.zeros(self.mean.shape),
         part_of(self_dot, "cov") + np.zeros((1, 1)),
     )
-    of_x, of_mean, of_cov = normal_tangents(x_dot, *dots, y, x, self.mean, covariance_of(self))
+    of_x, of_mean, of_cov = scipy_discrete.normal_tangents(x_dot, *dots, y, x, self.mean, covariance_of(self))
     return of_x + of_mean + of_cov
 
 

@@ -55,7 +55,7 @@ def looks_at_globals(x):
 
 
 def calls_without_rule(x):
-    y = np.piecewise(x, [x > 0], [np.sin])
+    y = np.packbits(x)
     return np.sum(y)
 
 

@@ -1072,3 +1072,13 @@ def test_writes_into_objects_from_outside_are_refused():
     with pytest.raises(srcgrad.UnsupportedSyntax, match="a write into `STORE`, which is from outside"):
         srcgrad.grad(writes_a_global)(1.3)
     assert not STORE
+
+
+def starred_ufunc(x, fs=(np.sin, np.cos), args=()):
+    for f in fs:
+        x = f(x, *args) * x
+    return np.sum(x)
+
+
+def test_a_ufunc_that_receives_spread_arguments():
+    check(starred_ufunc, V)
