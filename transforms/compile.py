@@ -937,7 +937,7 @@ def _effects(
                         if k.arg == "out":
                             written.update(roots(k.value))
                     at_ = getattr(found, "__name__", "") == "at"
-                    if (at_ or found is np.copyto) and e.args:
+                    if (at_ or found is np.copyto or table.written_by(found)) and e.args:
                         written.update(roots(e.args[0]))
             for inner_body in dataflow.blocks(s):
                 visit(inner_body)

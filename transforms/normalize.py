@@ -413,7 +413,9 @@ class _Flatten:
     ) -> None:
         """Store what `function` returns for `to` and other arguments in `to`."""
         owner = self.atom(to, s, out)
-        result = at(gast.Call(self.support(function), [clone(owner), *args], keywords), s)
+        given = [self.argument(a, s, out) for a in args]
+        named = [gast.keyword(k.arg, self.argument(k.value, s, out)) for k in keywords]
+        result = at(gast.Call(self.support(function), [clone(owner), *given], named), s)
         self.write_all(owner, self.temporary(result, s, out, "written", tainted=True), s, out)
 
     def extend(self, owner: Any, value: Any, s: Any, out: Block) -> None:

@@ -276,6 +276,28 @@ def forward(*functions: Function, joint: bool = False) -> Callable[[Function], F
     return file
 
 
+_WRITTEN: dict[Any, Function] = {}
+
+
+def stores(*functions: Any) -> Callable[[Function], Function]:
+    """Decorator: `functions` write into their first argument what the decorated one returns."""
+
+    def file(result: Function) -> Function:
+        for function in functions:
+            _WRITTEN[function] = result
+        return result
+
+    return file
+
+
+def written_by(function: Any) -> Function | None:
+    """The function that returns what `function` writes into its first argument; None if it doesn't."""
+    try:
+        return _WRITTEN.get(function)
+    except TypeError:  # unhashable
+        return None
+
+
 def nondifferentiable(*functions: Any, alias: Alias = "fresh", shape: str | None = None) -> None:
     """File functions whose result carries no derivative."""
     for function in functions:
