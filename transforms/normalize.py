@@ -412,11 +412,17 @@ class _Flatten:
         self, function: Any, to: Any, args: list[Any], keywords: list[Any], s: Any, out: Block
     ) -> None:
         """Store what `function` returns for `to` and other arguments in `to`."""
-        owner = self.atom(to, s, out)
+        if isinstance(to, gast.Subscript) and not dataflow.free_names(to.slice):  # a view, written through
+            place = gast.Subscript(self.atom(to.value, s, out), self.index(to.slice, s, out), gast.Store())
+            read = gast.Subscript(clone(place.value), clone(place.slice), gast.Load())
+            owner = self.temporary(at(read, to), s, out, "part", tainted=True)
+        else:
+            owner = self.atom(to, s, out)
+            place = gast.Subscript(clone(owner), constant(...), gast.Store())
         given = [self.argument(a, s, out) for a in args]
         named = [gast.keyword(k.arg, self.argument(k.value, s, out)) for k in keywords]
-        result = at(gast.Call(self.support(function), [clone(owner), *given], named), s)
-        self.write_all(owner, self.temporary(result, s, out, "written", tainted=True), s, out)
+        result = at(gast.Call(self.support(function), [owner, *given], named), s)
+        out.append(assign(place, self.temporary(result, s, out, "written", tainted=True), s))
 
     def extend(self, owner: Any, value: Any, s: Any, out: Block) -> None:
         """`owner.extend(value)` as a loop of appends."""

@@ -1,4 +1,5 @@
-"""Rules of objects that keep arrays (interpolators, distributions, ...), through whole programs."""
+"""Rules that need a whole program to be tested: those of objects that keep arrays (interpolators,
+distributions), of functions that call a function, or that write into their argument."""
 
 from __future__ import annotations
 
@@ -258,6 +259,101 @@ PROGRAMS |= {
         (DATA, 0.7),
     ),
     "fold, array": (lambda x: functools.reduce(lambda s, t: s * t, x), (GRID,)),
+}
+
+
+def put_in_place(x: Any, v: Any) -> Any:
+    y = x * x
+    np.put(y, [0, 2, -1], v)
+    return y * y
+
+
+def put_in_turn_in_place(x: Any, v: Any) -> Any:
+    y = x * x
+    np.put(y, [5, 9, 30], v, mode="wrap")
+    return y * y
+
+
+def put_scalar_in_place(x: Any, v: Any) -> Any:
+    y = x * x
+    y.put([1, 2], v)
+    return y * y
+
+
+def place_in_place(x: Any, v: Any) -> Any:
+    y = x * x
+    np.place(y, y > 0.5, v)
+    return y * y
+
+
+def mask_in_place(x: Any, v: Any) -> Any:
+    y = x * x
+    np.putmask(y, y > 0.5, v)
+    return y * y
+
+
+def put_along_in_place(x: Any, v: Any) -> Any:
+    y = x * x
+    np.put_along_axis(y, np.array([[1, 3, 0, 2]]), v, axis=0)
+    return y * y
+
+
+def put_along_rows_in_place(x: Any, v: Any) -> Any:
+    y = x * x
+    np.put_along_axis(y, np.array([[1, 3]]), v, axis=1)
+    return y * y
+
+
+def put_flat_in_place(x: Any, v: Any) -> Any:
+    y = x * x
+    np.put_along_axis(y, np.array([1, 3]), v, axis=None)
+    return y * y
+
+
+def diagonal_in_place(x: Any, v: Any) -> Any:
+    y = x * x
+    np.fill_diagonal(y, v)
+    return y * y
+
+
+def diagonal_in_turn_in_place(x: Any, v: Any) -> Any:
+    y = x * x
+    np.fill_diagonal(y, v, wrap=True)
+    return y * y
+
+
+def partial_diagonal_in_place(x: Any, v: Any) -> Any:
+    y = x * x
+    np.fill_diagonal(y[1:3, :2], v)
+    return y * y
+
+
+def partition_in_place(x: Any) -> Any:
+    y = x * x
+    y.partition(2)
+    return y * y
+
+
+def sort_in_place(x: Any) -> Any:
+    y = x * x
+    y.sort()
+    return y * y
+
+
+PROGRAMS |= {
+    "put": (put_in_place, (DATA, X4[1:])),
+    "put in turn": (put_in_turn_in_place, (GRID, X4[1:3])),
+    "put scalar": (put_scalar_in_place, (DATA, 0.7)),
+    "place": (place_in_place, (DATA, X4[1:3])),
+    "mask": (mask_in_place, (DATA, X4[1:3])),
+    "put along": (put_along_in_place, (GRID, X4)),
+    "put along rows": (put_along_rows_in_place, (GRID, 0.7)),
+    "put flat": (put_flat_in_place, (DATA, X4[:2])),
+    "diagonal": (diagonal_in_place, (GRID, 0.7)),
+    "diagonal in turn": (diagonal_in_turn_in_place, (GRID, X4)),
+    "partial diagonal": (partial_diagonal_in_place, (GRID, 0.7)),
+    "partition": (partition_in_place, (DATA,)),
+    "sort": (sort_in_place, (DATA,)),
 }
 LINEAR_ONLY = ("nearest", "previous", "next")
 
