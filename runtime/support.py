@@ -713,9 +713,38 @@ def like_nested(g: Array, nested: Any) -> Any:
 # --- products -----------------------------------------------------------------------------------------------
 
 
+def is_sparse(x: Array) -> bool:
+    """Is `x` one of SciPy's sparse arrays?"""
+    return type(x) is not np.ndarray and hasattr(x, "tocoo")
+
+
+def sparse_left(g: Array, a: Array, b: Array) -> Any:
+    """The cotangent of `a` for `a @ b` where one of them is sparse; that of a sparse array is a dict."""
+    if not is_sparse(a):
+        return unbroadcast(g @ b.T, a)
+    if is_sparse(b):
+        raise NotImplementedError("the derivative of a product of sparse arrays")
+    entries = a.tocoo()
+    left, right = np.reshape(g, (a.shape[0], -1)), np.reshape(b, (a.shape[1], -1))
+    return {"data": np.sum(left[entries.row] * right[entries.col], axis=1)}
+
+
+def sparse_right(g: Array, a: Array, b: Array) -> Any:
+    """The cotangent of `b` for `a @ b` where one of them is sparse."""
+    if not is_sparse(b):
+        return unbroadcast(a.T @ g, b)
+    if is_sparse(a):
+        raise NotImplementedError("the derivative of a product of sparse arrays")
+    entries = b.tocoo()
+    left, right = np.reshape(a, (-1, b.shape[0])), np.reshape(g, (-1, b.shape[1]))
+    return {"data": np.sum(left[:, entries.row] * right[:, entries.col], axis=0)}
+
+
 @_observable
 def matmul_left(g: Array, a: Array, b: Array) -> Array:
     """The cotangent of `a` for `a @ b`, for any ranks."""
+    if is_sparse(a) or is_sparse(b):
+        return sparse_left(g, a, b)
     if b.ndim == 1:
         return unbroadcast(g[..., None] * b, a)
     if a.ndim == 1:
@@ -726,6 +755,8 @@ def matmul_left(g: Array, a: Array, b: Array) -> Array:
 @_observable
 def matmul_right(g: Array, a: Array, b: Array) -> Array:
     """The cotangent of `b` for `a @ b`, for any ranks."""
+    if is_sparse(a) or is_sparse(b):
+        return sparse_right(g, a, b)
     if a.ndim == 1:
         return unbroadcast(a[:, None] * g[..., None, :] if b.ndim > 1 else a * g, b)
     if b.ndim == 1:

@@ -41,7 +41,9 @@ LATER = {
     "scipy.ndimage": "scipy_ndimage",
     "scipy.optimize": "scipy_optimize",
     "scipy.signal": "scipy_signal",
+    "scipy.sparse.linalg": "scipy_sparse",
     "scipy.spatial.distance": "scipy_spatial",
+    "scipy.spatial.transform": "scipy_rotation",
     "scipy.special": "scipy_special",
     "scipy.stats": "scipy_distributions scipy_discrete scipy_frozen scipy_stats",
 }

@@ -342,7 +342,7 @@ R = generic(2, 4)
     at=[(R, M, N), (X[:2], M, X), (generic(5, 2, 4), M, generic(5, 3, 4))],
 )
 def matmul_left_(gg, y, g, a, b):
-    return np.matmul(gg, b), matmul_right(g, gg, b)
+    return gg @ b, matmul_right(g, gg, b)
 
 
 @forward(support.matmul_left)
@@ -356,7 +356,7 @@ def matmul_left_forward(g_dot, b_dot, y, g, a, b):
     at=[(R, M, N), (X[:2], M, X), (generic(5, 2, 4), generic(5, 2, 3), N)],
 )
 def matmul_right_(gg, y, g, a, b):
-    return np.matmul(a, gg), matmul_left(g, a, gg)
+    return a @ gg, matmul_left(g, a, gg)
 
 
 @forward(support.matmul_right)

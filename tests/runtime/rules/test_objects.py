@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import interpolate, stats
+from scipy import interpolate, sparse, stats
+from scipy.sparse import linalg as sparse_linalg
+from scipy.spatial.transform import Rotation
 
 import srcgrad
 
@@ -262,6 +264,60 @@ PROGRAMS |= {
 }
 
 
+ROWS, COLUMNS = np.array([0, 0, 1, 2, 2, 3]), np.array([0, 2, 1, 0, 3, 1])
+INDICES, POINTERS = np.array([0, 2, 1, 0, 3, 1]), np.array([0, 2, 3, 5, 6])
+STRONG = np.array([2.0, 0.5, 3.0, 0.7, 1.8, 0.4, 2.5])
+PATTERN = (np.array([0, 0, 1, 2, 2, 2, 3]), np.array([0, 2, 1, 0, 2, 3, 3]))
+FIXED = sparse.csr_array((DATA[:6], INDICES, POINTERS), shape=(4, 4))
+PROGRAMS |= {
+    "sparse, constant": (lambda x: FIXED @ (x * x), (X4,)),
+    "sparse, from the right": (lambda x: (x * x) @ FIXED, (X4,)),
+    "sparse, transposed": (lambda x: FIXED.T @ (x * x), (GRID.T.copy(),)),
+    "sparse, once": (
+        lambda d, x: sparse.csr_array((d, INDICES, POINTERS), shape=(4, 4)) @ x,
+        (DATA[:6], X4),
+    ),
+    "sparse, columns, once": (
+        lambda d, x: sparse.csc_array((d * d, INDICES, POINTERS), shape=(4, 4)) @ x,
+        (DATA[:6], GRID.T.copy()),
+    ),
+    "sparse, coordinates, once": (
+        lambda d, x: x @ sparse.csr_array((d * d, (ROWS[::-1], COLUMNS[::-1])), shape=(4, 4)),
+        (DATA[:6], X4),
+    ),
+    "sparse, coo, once": (
+        lambda d, x: sparse.coo_array((d, (ROWS, COLUMNS)), shape=(4, 4)) @ x,
+        (DATA[:6], X4),
+    ),
+    "sparse, equation, once": (
+        lambda d, b: sparse_linalg.spsolve(sparse.csc_array((d, PATTERN), shape=(4, 4)), b),
+        (STRONG, X4),
+    ),
+    "rotate": (lambda v, x: Rotation.from_rotvec(v).apply(x), (DATA[:3], RISING[:3])),
+    "rotate rows": (lambda v, x: Rotation.from_rotvec(v).apply(x), (DATA[:3], GRID[:4, :3])),
+    "rotate each": (
+        lambda v, x: Rotation.from_rotvec(v).apply(x, inverse=True),
+        (GRID[:4, :3], GRID[3:7, :3]),
+    ),
+    "rotate a little": (lambda v, x: Rotation.from_rotvec(v * 1e-4).apply(x) * 1e4, (DATA[:3], RISING[:3])),
+    "rotate, matrix": (lambda v: Rotation.from_rotvec(v, degrees=True).as_matrix(), (DATA[:3] * 50,)),
+    "rotate, matrices": (lambda q: Rotation.from_quat(q).as_matrix(), (GRID,)),
+    "rotate, quaternion": (
+        lambda q: Rotation.from_quat(q, scalar_first=True).inv().as_quat(canonical=True),
+        (DATA[:4],),
+    ),
+    "rotate, vector": (lambda q: Rotation.from_quat(q).as_rotvec(), (DATA[:4],)),
+    "rotate, vectors": (lambda q: Rotation.from_quat(q).as_rotvec(degrees=True), (GRID,)),
+    "rotate, angle": (lambda q: Rotation.from_quat(q).magnitude(), (GRID,)),
+    "rotate, angles": (lambda a: Rotation.from_euler("xyz", a).as_matrix(), (DATA[:3],)),
+    "rotate, moving axes": (
+        lambda a: Rotation.from_euler("ZX", a, degrees=True).as_matrix(),
+        (GRID[:, :2] * 50,),
+    ),
+    "rotate, one axis": (lambda a: Rotation.from_euler("y", a).as_quat(), (0.7,)),
+}
+
+
 def put_in_place(x: Any, v: Any) -> Any:
     y = x * x
     np.put(y, [0, 2, -1], v)
@@ -355,7 +411,7 @@ PROGRAMS |= {
     "partition": (partition_in_place, (DATA,)),
     "sort": (sort_in_place, (DATA,)),
 }
-LINEAR_ONLY = ("nearest", "previous", "next")
+LINEAR_ONLY = ("nearest", "previous", "next", "once")
 
 
 def weighed(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -41,7 +41,7 @@ SYMMETRIC = {
 }
 """Functions of symmetric matrices, and the arguments that are perturbed by symmetric matrices."""
 
-OF_OBJECTS = ("callables", "scipy_frozen", "scipy_interpolate")
+OF_OBJECTS = ("callables", "scipy_frozen", "scipy_interpolate", "scipy_rotation", "scipy_sparse")
 """Rule files that are tested by the programs of `test_objects`."""
 
 DRAWING = (np.random.Generator, np.random.RandomState)
