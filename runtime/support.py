@@ -718,6 +718,15 @@ def is_sparse(x: Array) -> bool:
     return type(x) is not np.ndarray and hasattr(x, "tocoo")
 
 
+def with_entries(g: Any, x: Array) -> Array:
+    """The cotangent `g` of `x`, as a sparse array where `x` is one."""
+    if not is_sparse(x):
+        return g
+    made = x.copy()
+    made.data = g["data"]
+    return made
+
+
 def sparse_left(g: Array, a: Array, b: Array) -> Any:
     """The cotangent of `a` for `a @ b` where one of them is sparse; that of a sparse array is a dict."""
     if not is_sparse(a):

@@ -55,6 +55,8 @@ PAIRS = [(X, Y), (M, X), (X, N), (M, N)]
     ],
 )
 def matmul(g, y, a, b):
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):  # sparse arrays, for example
+        return matmul_left(g, a, b), matmul_right(g, a, b)
     if a.ndim == 2 and b.ndim == 2:
         return g @ b.T, a.T @ g
     if a.ndim == 2 and b.ndim == 1:

@@ -4,7 +4,7 @@ The cotangent of a sparse array is a dict with that of its `data`: only the entr
 derivative. Its tangent is a sparse array with the same pattern.
 """
 
-# mypy: allow-untyped-defs, no-check-untyped-defs
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from scipy.sparse import linalg
 from srcgrad.runtime.rules.callbacks import part_of
 from srcgrad.runtime.rules.inputs import generic, square
 from srcgrad.runtime.rules.table import case, forward, reverse
+from srcgrad.runtime.support import unbroadcast
 
 COMPRESSED = (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix)
 COORDINATES = (sparse.coo_array, sparse.coo_matrix)
@@ -93,7 +94,7 @@ def check_dense(b):
 def spsolve(g, x, A, b, permc_spec=None, use_umfpack=True):
     check_dense(b)
     adjoint = np.reshape(linalg.spsolve(A.T.tocsc(), g, permc_spec, use_umfpack), np.shape(b))
-    return matrix_bar(adjoint, x, A), adjoint
+    return matrix_bar(adjoint, x, A), unbroadcast(adjoint, b)
 
 
 @forward(linalg.spsolve, joint=True)

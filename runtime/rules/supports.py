@@ -42,6 +42,7 @@ from srcgrad.runtime.support import (
     unbroadcast,
     unkron_left,
     unkron_right,
+    with_entries,
 )
 
 X = generic(3)
@@ -342,7 +343,9 @@ R = generic(2, 4)
     at=[(R, M, N), (X[:2], M, X), (generic(5, 2, 4), M, generic(5, 3, 4))],
 )
 def matmul_left_(gg, y, g, a, b):
-    return gg @ b, matmul_right(g, gg, b)
+    if isinstance(a, np.ndarray):
+        return gg @ b, matmul_right(g, gg, b)
+    return with_entries(gg, a) @ b, matmul_right(g, with_entries(gg, a), b)
 
 
 @forward(support.matmul_left)
@@ -356,7 +359,9 @@ def matmul_left_forward(g_dot, b_dot, y, g, a, b):
     at=[(R, M, N), (X[:2], M, X), (generic(5, 2, 4), generic(5, 2, 3), N)],
 )
 def matmul_right_(gg, y, g, a, b):
-    return a @ gg, matmul_left(g, a, gg)
+    if isinstance(b, np.ndarray):
+        return a @ gg, matmul_left(g, a, gg)
+    return a @ with_entries(gg, b), matmul_left(g, a, with_entries(gg, b))
 
 
 @forward(support.matmul_right)
