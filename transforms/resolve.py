@@ -122,6 +122,8 @@ def of_rule(function: Any, args: list[Any], keywords: list[Any]) -> Operation:
         return Operation("unknown", function=function)
     if not rule.differentiable:
         return Operation("inert", rule, function)
+    given = [(("arg", i), a) for i, a in enumerate(args)] + [(("key", k.arg), k.value) for k in keywords]
+    unbound = Operation("unbound", rule, function, operands=_names(given))
     binding: dict[str, Any] = {}
     operands: list[tuple[Any, str]] = []
     parameters = list(rule.parameters)
@@ -133,16 +135,16 @@ def of_rule(function: Any, args: list[Any], keywords: list[Any]) -> Operation:
     if variadic is not None:
         binding[variadic.name] = gast.Tuple(list(rest), gast.Load())
     elif rest:
-        return Operation("unbound", rule, function)
+        return unbound
     named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     for k in keywords:
         if k.arg not in named or k.arg in binding:
-            return Operation("unbound", rule, function)
+            return unbound
         binding[k.arg] = k.value
     for p in parameters:
         if p.name not in binding:
             if p.default is p.empty:
-                return Operation("unbound", rule, function)
+                return unbound
             binding[p.name] = constant(p.default)
     for w in rule.wrt:
         bound = binding.get(w)
