@@ -10,8 +10,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from srcgrad.checks import check_grads as check_grads
+    from srcgrad.controls import checkpoint as checkpoint
+    from srcgrad.controls import custom_jvp as custom_jvp
+    from srcgrad.controls import custom_vjp as custom_vjp
+    from srcgrad.controls import stop_gradient as stop_gradient
+    from srcgrad.derivatives import elementwise_grad as elementwise_grad
     from srcgrad.derivatives import grad as grad
+    from srcgrad.derivatives import hessian as hessian
+    from srcgrad.derivatives import hvp as hvp
+    from srcgrad.derivatives import jacfwd as jacfwd
+    from srcgrad.derivatives import jacobian as jacobian
+    from srcgrad.derivatives import jacrev as jacrev
+    from srcgrad.derivatives import jvp as jvp
     from srcgrad.derivatives import value_and_grad as value_and_grad
+    from srcgrad.derivatives import vjp as vjp
     from srcgrad.runtime.errors import SrcgradError as SrcgradError
 
 __version__ = "0.1.0"

@@ -73,7 +73,7 @@ def _known(form: str, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], m
     with _lock:
         known = _compiled.setdefault(function, {})
         made = known.get(key) if key is not None else None
-        if made is None:
+        if made is None or any(space.get(n) is not value for space, n, value in made.dependencies):
             from srcgrad.transforms import build
 
             made = getattr(build, form)(function, every, kwargs, shifted)
@@ -246,7 +246,7 @@ def jacobian(
             return _reverse_jacobian(args, argnums, value, pullback, holomorphic)
         return _forward_jacobian(fun, args, kwargs, argnums, holomorphic)
 
-    return _named(jacobian_of, fun, "jacobian")
+    return _named(_shown(jacobian_of, "halves", fun, argnums), fun, "jacobian")
 
 
 def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = False) -> Callable[..., Any]:
@@ -255,7 +255,7 @@ def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool =
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         return _forward_jacobian(fun, args, kwargs, argnums, holomorphic)
 
-    return _named(jacobian_of, fun, "jacfwd")
+    return _named(_shown(jacobian_of, "root", fun, argnums), fun, "jacfwd")
 
 
 def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = False) -> Callable[..., Any]:
@@ -266,7 +266,7 @@ def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool =
         value, pullback = pull(fun, args, kwargs, positions)
         return _reverse_jacobian(args, argnums, value, pullback, holomorphic)
 
-    return _named(jacobian_of, fun, "jacrev")
+    return _named(_shown(jacobian_of, "halves", fun, argnums), fun, "jacrev")
 
 
 def hessian(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
@@ -297,7 +297,7 @@ def hvp(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
         vectors = (v,) if isinstance(argnums, int) else v
         return push(gradient, args, kwargs, positions, vectors)[1]
 
-    return _named(product, fun, "hvp")
+    return _named(_shown(product, "root", gradient, argnums), fun, "hvp")
 
 
 def elementwise_grad(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
@@ -315,7 +315,17 @@ def elementwise_grad(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[
         found = pullback(np.ones_like(value) if isinstance(value, np.ndarray) else 1.0)
         return found[0] if isinstance(argnums, int) else found
 
-    return _named(gradient_of, fun, "elementwise_grad")
+    return _named(_shown(gradient_of, "halves", fun, argnums), fun, "elementwise_grad")
+
+
+def _shown(made: Any, form: str, fun: Any, argnums: Argnums) -> Any:
+    """`made` with `source_for(*args)`: the emitted source that it runs for arguments of these kinds."""
+
+    def source_for(*args: Any, **kwargs: Any) -> str:
+        return str(_known(form, fun, args, kwargs, set(_positions(argnums, args)))[0].source)
+
+    made.source_for = source_for
+    return made
 
 
 def _named(made: Any, fun: Any, transform: str) -> Callable[..., Any]:
@@ -451,3 +461,22 @@ _differentiated(pull, _pull)
 _differentiated(vjp, _vjp)
 _differentiated(jvp, _jvp)
 _named.__srcgrad_wraps__ = True  # type: ignore[attr-defined]
+_shown.__srcgrad_wraps__ = True  # type: ignore[attr-defined]
+
+
+def _jvp_source(fun: Any, *primals: Any) -> str:
+    """The emitted forward-mode source of `fun` for arguments of these kinds."""
+    return str(
+        _known("root", fun, primals, {}, {i for i, p in enumerate(primals) if _differentiable(p)})[0].source
+    )
+
+
+def _vjp_source(fun: Any, *primals: Any) -> str:
+    """The emitted forward and reverse halves of `fun` for arguments of these kinds."""
+    return str(
+        _known("halves", fun, primals, {}, {i for i, p in enumerate(primals) if _differentiable(p)})[0].source
+    )
+
+
+jvp.source_for = _jvp_source  # type: ignore[attr-defined]
+vjp.source_for = _vjp_source  # type: ignore[attr-defined]

@@ -26,7 +26,7 @@ from srcgrad.transforms.compile import (
 from srcgrad.transforms.facts import Fact
 from srcgrad.transforms.load import load
 from srcgrad.transforms.read import read
-from srcgrad.transforms.tangent import compile_jvp, halves, root
+from srcgrad.transforms.tangent import compile_jvp, halves, root, stale
 from srcgrad.transforms.tree.build import assign, call, name
 from srcgrad.transforms.tree.names import Names, identifiers
 from srcgrad.transforms.write import unparse
@@ -221,5 +221,5 @@ def _returning(s: Any, first: str) -> Any:
 dispatch.compiler = compile_call
 dispatch.tangent_compiler = compile_jvp
 
-__all__ = ["generic_gradient", "gradient", "halves", "root"]
+__all__ = ["generic_gradient", "gradient", "halves", "root", "stale"]
 dispatch.build_constructor = constructor

@@ -37,6 +37,12 @@ from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import assign_tuple, call, clone, constant, name, tuple_
 
 Block = list[Any]
+Dependency = tuple[dict[str, Any], str, Any]
+"""(globals, name, function): an emitted function is valid while the name refers to the function."""
+
+
+def stale(dependencies: list[Dependency]) -> bool:
+    return any(space.get(n) is not value for space, n, value in dependencies)
 
 
 @dataclass
@@ -276,8 +282,9 @@ def root(
     names of the arguments that have a tangent."""
     signature = inspect.signature(function, follow_wrapped=False)
     given, wanted = _given(signature, args, kwargs, moving)
-    made = jvp_of(Compiler(), Callee(function), given, wanted, True)
-    return Root(made.jvp.cell_contents, texts(made), signature, made.dots)
+    compiler = Compiler()
+    made = jvp_of(compiler, Callee(function), given, wanted, True)
+    return Root(made.jvp.cell_contents, texts(made), compiler.dependencies(), signature, made.dots)
 
 
 @dataclass(slots=True)
@@ -286,6 +293,7 @@ class Root:
 
     function: types.FunctionType
     source: str
+    dependencies: list[Dependency]
     signature: inspect.Signature
     dots: dict[str, str]
 
@@ -340,6 +348,7 @@ class Halves:
     forward: types.FunctionType
     back: types.FunctionType
     source: str
+    dependencies: list[Dependency]
     wanted: tuple[str, ...]
 
 
@@ -347,9 +356,11 @@ def halves(
     function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[int | str]
 ) -> Halves:
     given, wanted = _given(inspect.signature(function, follow_wrapped=False), args, kwargs, moving)
-    pair = Compiler().pair(Callee(function), given, wanted, True)
+    compiler = Compiler()
+    pair = compiler.pair(Callee(function), given, wanted, True)
     source = "\n\n\n".join(t.rstrip() for t in pair_texts(pair)) + "\n"
-    return Halves(pair.forward.cell_contents, pair.reverse.cell_contents, source, wanted)
+    both = (pair.forward.cell_contents, pair.reverse.cell_contents)
+    return Halves(*both, source, compiler.dependencies(), wanted)
 
 
 def pair_texts(pair: Any) -> list[str]:
@@ -428,9 +439,10 @@ def compile_jvp(
     fixed = dispatch.fixed_of(function, captured)
     key = (function.__code__, facts, wanted, captured, tuple(id(v) for v in fixed))
     known = _CALLS.get(key)
-    if known is None:
-        made = jvp_of(Compiler(), Callee(function, captured=captured), given, wanted)
-        known = _CALLS[key] = (made, fixed)  # `fixed` keeps what the key names by its id
+    if known is None or stale(known[1]):
+        compiler = Compiler()
+        made = jvp_of(compiler, Callee(function, captured=captured), given, wanted)
+        known = _CALLS[key] = (made, compiler.dependencies(), fixed)  # the key names `fixed` by id
     made = known[0]
     named = tuple((made.dots[n], where, at) for n, where, at in places)
     return dispatch.TangentPlan(made.jvp.cell_contents, captured, kind, named, function)

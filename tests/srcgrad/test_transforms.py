@@ -621,3 +621,29 @@ def test_check_grads_finds_wrong_second_derivatives():
     check_grads(f, (1.5,), order=1)
     with pytest.raises(srcgrad.CheckFailed, match="second derivative .*differentiating"):
         check_grads(f, (1.5,), order=2)
+
+
+# Source
+
+
+def test_source():
+    assert "def vector_jvp(x, x_dot):" in jvp.source_for(vector, X)
+    assert "def vector_forward(x):" in vjp.source_for(vector, X)
+    assert jacfwd(vector).source_for(X) == jvp.source_for(vector, X)
+    assert jacrev(vector).source_for(X) == vjp.source_for(vector, X)
+    assert "def cubic_grad_jvp(x, x_dot):" in hessian(cubic).source_for(X)
+    assert hvp(cubic).source_for(X) == hessian(cubic).source_for(X)
+
+
+def slope_of(x):
+    return x * 2.0
+
+
+def uses_slope_of(x):
+    return slope_of(x) * x
+
+
+def test_functions_defined_anew_are_seen(monkeypatch):
+    assert jvp(uses_slope_of, (3.0,), (1.0,))[1] == vjp(uses_slope_of, 3.0)[1](1.0)[0] == 12.0
+    monkeypatch.setitem(globals(), "slope_of", lambda x: x * 5.0)
+    assert jvp(uses_slope_of, (3.0,), (1.0,))[1] == vjp(uses_slope_of, 3.0)[1](1.0)[0] == 30.0
