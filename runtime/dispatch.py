@@ -277,6 +277,8 @@ def plan_of(
     bound_to = getattr(function, "__self__", None)
     if isinstance(bound_to, np.ndarray):
         method = getattr(np.ndarray, function.__name__, None)
+        if table.find(method) is None and bound_to.dtype.kind in "fc":
+            raise NoRule(f"the method `{function.__name__}` of an array has no derivative rule")
         if table.find(method) is not None:
             return make(
                 _wrapper(method, 1 + len(args), tuple(kwargs)), ("self",), "method", args, kwargs, (bound_to,)

@@ -979,6 +979,8 @@ def _places(to: Any) -> list[Any]:
     """The names, subscripts and attributes that an assignment target stores into."""
     if isinstance(to, (gast.Tuple, gast.List)):
         return [p for t in to.elts for p in _places(t)]
+    if isinstance(to, gast.Subscript) and isinstance(to.value, gast.Attribute) and to.value.attr == "flat":
+        return [gast.Subscript(to.value.value, to.slice, gast.Store())]
     return _places(to.value) if isinstance(to, gast.Starred) else [to]
 
 

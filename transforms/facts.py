@@ -92,7 +92,7 @@ def of_global(value: Any) -> Fact:
         return replace(of_constant(value), const=MISSING)
     if isinstance(value, str):
         return STRING
-    return UNKNOWN
+    return UNKNOWN if table.indexed_by(value) is None else Fact("object", const=value)
 
 
 def join(a: Fact, b: Fact) -> Fact:

@@ -22,7 +22,7 @@ import numpy as np
 
 from srcgrad.runtime import trees
 from srcgrad.runtime.errors import UnsupportedSyntax
-from srcgrad.runtime.rules import table
+from srcgrad.runtime.rules import inplace, table
 from srcgrad.transforms.facts import UNKNOWN, Fact, class_attribute
 from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.tree import dataflow
@@ -105,6 +105,9 @@ class _Flatten:
             out.append(assign(to, self.value(s.value, s, out), s))
         elif isinstance(to, gast.Tuple):
             out.append(at(gast.Assign([to], self.atom(s.value, s, out), None), s))
+        elif _is_flat(to):
+            given = [as_argument(self.index(to.slice, s, out)), self.atom(s.value, s, out)]
+            self.write_result(inplace.flat_values, to.value.value, given, [], s, out)
         else:
             value = self.atom(s.value, s, out)
             out.append(assign(self.place(to, s, out), value, s))
@@ -149,6 +152,11 @@ class _Flatten:
                 self.extend(owner, self.atom(s.value, s, out), s, out)
             else:
                 out.append(at(gast.AugAssign(to, s.op, self.atom(s.value, s, out)), s))
+            return
+        if _is_flat(to):
+            read = at(gast.Subscript(clone(to.value), clone(to.slice), gast.Load()), to)
+            read.value.fact = getattr(to.value, "fact", UNKNOWN)
+            self.stmt_Assign(assign(to, at(gast.BinOp(read, s.op, s.value), s), s), out)
             return
         value = self.atom(s.value, s, out)
         place = self.place(to, s, out)
@@ -645,6 +653,10 @@ class _Flatten:
         return gast.UnaryOp(e.op, self.atom(e.operand, s, out))
 
     def value_Subscript(self, e: Any, s: Any, out: Block) -> Any:
+        joined = table.indexed_by(_known(e.value))
+        if joined is not None:
+            parts = e.slice.elts if isinstance(e.slice, gast.Tuple) else [e.slice]
+            return at(call(self.support(joined), *[as_argument(self.index(p, s, out)) for p in parts]), e)
         owner = self.atom(e.value, s, out)
         return gast.Subscript(owner, self.index(e.slice, s, out), gast.Load())
 
@@ -654,6 +666,9 @@ class _Flatten:
             found = class_attribute(owner.items, e.attr)
             if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
                 return gast.Call(self.support(found.fget), [self.atom(e.value, s, out)], [])
+        if e.attr == "flat" and owner.kind in ("array", "numeric"):
+            copied = gast.Attribute(self.atom(e.value, s, out), "flatten", gast.Load())
+            return gast.Call(copied, [], [])
         return gast.Attribute(self.atom(e.value, s, out), e.attr, gast.Load())
 
     def value_Starred(self, e: Any, s: Any, out: Block) -> Any:
@@ -712,7 +727,13 @@ class _Flatten:
         given = self.arrays(ufunc, given, s, out)
         args = [self.argument(a, s, out) for a in given]
         keywords = []
+        options = {k.arg: k.value for k in e.keywords if isinstance(ufunc, np.ufunc)}
+        if "dtype" in options:
+            args = [self.of_dtype(a, options["dtype"], s, out) for a in args]
+        where = self.argument(options["where"], s, out) if "where" in options and "out" in options else None
         for k in e.keywords:
+            if k.arg == "dtype" and "dtype" in options or k.arg == "where" and where is not None:
+                continue
             if k.arg == "out" and not (isinstance(k.value, gast.Constant) and k.value.value is None):
                 into = (
                     k.value.elts[0] if isinstance(k.value, gast.Tuple) and len(k.value.elts) == 1 else k.value
@@ -724,8 +745,16 @@ class _Flatten:
         if result_into is None:
             return made
         t = self.temporary(made, s, out, tainted=True)
+        if where is not None:
+            chosen = gast.Call(self.support(np.where), [where, t, clone(result_into)], [])
+            t = self.temporary(at(chosen, e), s, out, tainted=True)
         out.append(assign(gast.Subscript(result_into, constant(...), gast.Store()), t, s))
         return clone(result_into)
+
+    def of_dtype(self, a: Any, dtype: Any, s: Any, out: Block) -> Any:
+        """An argument of a ufunc in the type in which it is to compute."""
+        made = gast.Call(self.support(np.asarray), [a], [gast.keyword("dtype", clone(dtype))])
+        return self.temporary(made, s, out, tainted=True)
 
     def arrays(self, function: Any, given: list[Any], s: Any, out: Block) -> list[Any]:
         """Lists given to a NumPy function that takes arrays, as the arrays that it makes of them."""
@@ -833,6 +862,14 @@ def as_argument(index: Any) -> Any:
     if isinstance(index, gast.Tuple):
         return gast.Tuple([as_argument(p) for p in index.elts], gast.Load())
     return index
+
+
+def _is_flat(to: Any) -> bool:
+    """Is the target of a store an element, or several, of an array's `flat`?"""
+    if not (isinstance(to, gast.Subscript) and isinstance(to.value, gast.Attribute)):
+        return False
+    owner = getattr(to.value.value, "fact", UNKNOWN)
+    return bool(to.value.attr == "flat" and owner.kind in ("array", "numeric"))
 
 
 def _takes_sequences(rule: Any, position: int) -> bool:

@@ -140,4 +140,30 @@ def fill_diagonal_values_rule(g, y, a, val, wrap=False):
     )
 
 
+def flat_values(a, index, v):
+    """`a` after `a.flat[index] = v`."""
+    made = np.array(a)
+    made.flat[index] = v
+    return made
+
+
+def flat_origins(a, index, v):
+    made = np.full(np.shape(a), -1)
+    made.flat[index] = numbers(v)
+    return made
+
+
+nondifferentiable(flat_origins)
+
+
+@reverse(
+    flat_values,
+    wrt=("a", "v"),
+    linear=True,
+    at=[(M, 3, 0.7), (M, slice(2, 7), 0.7), (M, slice(2, 4), V), (M.T, np.array([3, 5, 3]), X[:3])],
+)
+def flat_values_rule(g, y, a, index, v):
+    return kept(g, flat_origins(a, index, v)), given(g, flat_origins(a, index, v), v)
+
+
 stores(np.ndarray.partition)(np.partition)

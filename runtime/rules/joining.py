@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from srcgrad.runtime.rules.inputs import generic
-from srcgrad.runtime.rules.table import case, forward, reverse
+from srcgrad.runtime.rules.table import case, forward, indexed, reverse
 from srcgrad.runtime.support import scatter, split_like, ties, unblock, unbroadcast, unpad, unstack
 
 X = generic(3)
@@ -343,3 +343,60 @@ def as_strided(g, y, x, shape=None, strides=None):
     places = np.reshape(np.arange(x.size, dtype=np.int64), x.shape)
     places = np.lib.stride_tricks.as_strided(places, x.shape if shape is None else shape, steps)
     return np.reshape(scatter(g, np.ravel(x), places), x.shape)
+
+
+# np.r_ and np.c_
+
+
+@indexed(np.r_)
+def joined(*parts):
+    """`np.r_[parts]`."""
+    return np.r_[parts]
+
+
+@reverse(joined, at=[(X, 0.7, X), (X, 1.5, 0.5), (M, M[:1])])
+def joined_rule(g, y, *parts):
+    return joined_parts(g, parts, 0)
+
+
+@forward(joined)
+def joined_forward(parts_dot, y, *parts):
+    return unbroadcast(np.r_[moved_parts(parts_dot, parts)], y)
+
+
+@indexed(np.c_)
+def joined_columns(*parts):
+    """`np.c_[parts]`."""
+    return np.c_[parts]
+
+
+@reverse(joined_columns, at=[(X, X), (M, M[:, :1])])
+def joined_columns_rule(g, y, *parts):
+    return joined_parts(g, parts, -1)
+
+
+@forward(joined_columns)
+def joined_columns_forward(parts_dot, y, *parts):
+    return unbroadcast(np.c_[moved_parts(parts_dot, parts)], y)
+
+
+def moved_parts(dots, parts):
+    """The tangents of the parts; a range has none."""
+    return tuple([moved_part(dots[i], parts[i]) for i in range(len(parts))])
+
+
+def moved_part(dot, p):
+    return np.zeros(np.r_[p].shape) if isinstance(p, slice) else dot + np.zeros(np.shape(p))
+
+
+def joined_parts(g, parts, axis):
+    """The cotangents of arrays, numbers and ranges that were joined along an axis."""
+    wholes = [np.r_[p] if axis == 0 else np.c_[p] for p in parts]
+    found = np.split(g, np.cumsum([whole.shape[axis] for whole in wholes])[:-1], axis=axis)
+    return [part_like(found[i], parts[i]) for i in range(len(parts))]
+
+
+def part_like(c, p):
+    if isinstance(p, slice):
+        return 0.0
+    return unbroadcast(np.reshape(c, np.shape(p)) if np.ndim(p) else np.sum(c), p)

@@ -85,7 +85,21 @@ def float_(g, y, x):
     return unbroadcast(g, x)
 
 
+@reverse(
+    np.ndarray.view,
+    linear=True,
+    alias="view",
+    at=[M, (M.copy(), np.float64), (Z, np.float64), (generic(2, 4), complex)],
+)
+def view(g, y, x, dtype=None):
+    """A complex number is a pair of real ones."""
+    return np.conj(np.ascontiguousarray(np.conj(g)).view(x.dtype))
+
+
 nondifferentiable(np.ndarray.shape, np.ndarray.ndim, np.ndarray.size, np.ndarray.dtype, np.ndarray.itemsize)
 nondifferentiable(np.ndarray.nbytes, np.ndarray.strides, np.ndarray.flags, np.ndarray.base, np.ndarray.data)
 nondifferentiable(np.ndarray.__len__, np.ndarray.__bool__, np.ndarray.__int__, np.ndarray.__contains__)
+nondifferentiable(
+    np.ndarray.dump, np.ndarray.dumps, np.ndarray.tofile, np.ndarray.setflags, np.ndarray.device
+)
 nondifferentiable(np.ndarray.round, np.ndarray.tobytes, np.ndarray.__index__)

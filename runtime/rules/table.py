@@ -298,6 +298,27 @@ def written_by(function: Any) -> Function | None:
         return None
 
 
+_INDEXED: dict[Any, Function] = {}
+
+
+def indexed(obj: Any) -> Callable[[Function], Function]:
+    """Decorator: `obj[a, b, ...]` is what the decorated function returns for `a, b, ...`."""
+
+    def file(result: Function) -> Function:
+        _INDEXED[obj] = result
+        return result
+
+    return file
+
+
+def indexed_by(obj: Any) -> Function | None:
+    """The function that computes what indexing `obj` means, where that is no selection of elements."""
+    try:
+        return _INDEXED.get(obj)
+    except TypeError:  # unhashable
+        return None
+
+
 def nondifferentiable(*functions: Any, alias: Alias = "fresh", shape: str | None = None) -> None:
     """File functions whose result carries no derivative."""
     for function in functions:

@@ -129,7 +129,8 @@ class Taint:
         if isinstance(e, gast.Attribute):
             return e.attr not in CONSTANT_ATTRIBUTES and self.expr(e.value)
         if isinstance(e, gast.Subscript):
-            return self.expr(e.value)
+            joins = isinstance(e.value, gast.Attribute) and e.value.attr in ("r_", "c_")
+            return self.expr(e.value) or (joins and self.expr(e.slice))
         if isinstance(e, gast.IfExp):
             return self.expr(e.body) or self.expr(e.orelse)
         if isinstance(e, gast.Call):

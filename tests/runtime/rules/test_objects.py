@@ -396,6 +396,24 @@ def sort_in_place(x: Any) -> Any:
     return y * y
 
 
+def flat_in_place(x: Any, v: Any) -> Any:
+    y = x * x
+    y.flat[3:5] = v
+    return y * y.T.flat[1]
+
+
+def flat_update_in_place(x: Any) -> Any:
+    y = x * x
+    y.flat[7] *= y.flat[2]
+    return y * y
+
+
+def options_of_ufuncs(x: Any) -> Any:
+    y = x * 2.0
+    np.sin(x, where=x > 0, out=y)
+    return y + np.cos(x, dtype=np.float64)
+
+
 PROGRAMS |= {
     "put": (put_in_place, (DATA, X4[1:])),
     "put in turn": (put_in_turn_in_place, (GRID, X4[1:3])),
@@ -410,6 +428,12 @@ PROGRAMS |= {
     "partial diagonal": (partial_diagonal_in_place, (GRID, 0.7)),
     "partition": (partition_in_place, (DATA,)),
     "sort": (sort_in_place, (DATA,)),
+    "flat": (flat_in_place, (GRID, X4[1:3])),
+    "flat, update": (flat_update_in_place, (GRID,)),
+    "options": (options_of_ufuncs, (DATA,)),
+    "joined": (lambda x, a: np.r_[x * x, a, 0:3, x], (DATA, 0.7)),
+    "joined columns": (lambda x, y: np.c_[x * x, y, x], (X4, GRID.T.copy())),
+    "pairs": (lambda x: np.abs(x.view(complex)) ** 2, (GRID,)),
 }
 LINEAR_ONLY = ("nearest", "previous", "next", "once")
 
