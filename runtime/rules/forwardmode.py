@@ -15,6 +15,7 @@ nondifferentiable(
     dispatch.plan_for,
     tangents.zeros_like,
     tangents.buffer,
+    tangents.check_sharing,
     tangents.nothing,
     trees.attribute_key,
     trees.zero_list,

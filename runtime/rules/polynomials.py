@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from srcgrad.runtime.rules.callbacks import part_of, pulled, pushed
 from srcgrad.runtime.rules.decompositions import eigvals, eigvals_forward
 from srcgrad.runtime.rules.inputs import generic, positive
 from srcgrad.runtime.rules.table import case, forward, reverse
@@ -209,3 +210,72 @@ def vander_forward(x_dot, y, x, N=None, increasing=False):
     return np.concatenate(
         [x_dot[:, None] * np.arange(np.shape(y)[1] - 1, 0, -1) * y[:, 1:], np.zeros_like(y[:, :1])], axis=1
     )[:, : np.shape(y)[1]]
+
+
+# --- polynomials as objects ---------------------------------------------------------------------------------
+
+
+def coefficients(c_or_r, from_roots, start):
+    """The coefficients that a `poly1d` keeps, without leading zeros."""
+    return (np.poly(c_or_r) if from_roots else np.atleast_1d(c_or_r))[start:]
+
+
+def coefficient_args(made, c_or_r, r):
+    count = np.size(c_or_r) + 1 if r else np.size(c_or_r)
+    return c_or_r, bool(r), count - len(made.coeffs)
+
+
+@reverse(np.poly1d, at=[])
+def poly1d(g, made, c_or_r, r=False, variable=None):
+    """Leading zeros are left out: they are taken to stay 0."""
+    return pulled(coefficients, coefficient_args(made, c_or_r, r), part_of(g, "coeffs"), 1)[0]
+
+
+@forward(np.poly1d)
+def poly1d_forward(c_or_r_dot, made, c_or_r, r=False, variable=None):
+    return {"coeffs": pushed(coefficients, coefficient_args(made, c_or_r, r), (c_or_r_dot,))}
+
+
+def coeffs_of(polynomial):
+    return polynomial.coeffs
+
+
+@reverse(coeffs_of, at=[])
+def coeffs_bar(g, y, polynomial):
+    return {"coeffs": g}
+
+
+@forward(coeffs_of)
+def coeffs_dot(polynomial_dot, y, polynomial):
+    return part_of(polynomial_dot, "coeffs") + np.zeros(y.shape)
+
+
+@reverse(np.poly1d.__call__, wrt=("self", "val"), at=[])
+def poly1d_value(g, y, self, val):
+    bars = polyval(g, y, coeffs_of(self), val)
+    return {"coeffs": bars[0]}, bars[1]
+
+
+@forward(np.poly1d.__call__, joint=True)
+def poly1d_value_forward(self_dot, val_dot, y, self, val):
+    return pushed(np.polyval, (coeffs_of(self), val), (part_of(self_dot, "coeffs"), val_dot))
+
+
+@reverse(np.poly1d.deriv, wrt="self", at=[])
+def poly1d_derivative(g, made, self, m=1):
+    return {"coeffs": pulled(np.polyder, (coeffs_of(self), m), part_of(g, "coeffs"), 1)[0]}
+
+
+@forward(np.poly1d.deriv)
+def poly1d_derivative_forward(self_dot, made, self, m=1):
+    return {"coeffs": np.polyder(part_of(self_dot, "coeffs"), m)}
+
+
+@reverse(np.poly1d.integ, wrt="self", at=[])
+def poly1d_integral(g, made, self, m=1):
+    return {"coeffs": pulled(np.polyint, (coeffs_of(self), m), part_of(g, "coeffs"), 1)[0]}
+
+
+@forward(np.poly1d.integ)
+def poly1d_integral_forward(self_dot, made, self, m=1):
+    return {"coeffs": np.polyint(part_of(self_dot, "coeffs"), m)}

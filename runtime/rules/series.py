@@ -1,13 +1,14 @@
 """Rules for power series and series of orthogonal polynomials, lowest degree first (NumPy manual,
 `numpy.polynomial`)."""
 
-# mypy: allow-untyped-defs, no-check-untyped-defs
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre, polynomial
+from numpy.polynomial import _polybase, chebyshev, hermite, hermite_e, laguerre, legendre, polynomial
 
+from srcgrad.runtime.rules.callbacks import kept, part_of, pulled, pushed
 from srcgrad.runtime.rules.inputs import generic, positive
 from srcgrad.runtime.rules.polynomials import fit_adjoint, fit_tangents
 from srcgrad.runtime.rules.table import case, forward, reverse
@@ -182,3 +183,151 @@ def polynomial_fit_forward(x_dot, y_dot, w_dot, z, x, y, deg, *, w=None):
     matrix = polynomial.polyvander(x, deg)
     moved = polyvander_forward(x_dot, matrix, x, deg) if np.ndim(x_dot) else 0 * matrix
     return fit_tangents(moved, y_dot, w_dot, z, matrix, y, w)
+
+
+# --- derivatives, integrals and products --------------------------------------------------------------------
+
+
+def image(g, matrix, axis):
+    """The cotangent of coefficients along `axis`, which are multiplied by a matrix."""
+    return np.moveaxis(np.tensordot(matrix, np.moveaxis(g, axis, 0), (0, 0)), 0, axis)
+
+
+def product_bar(g, product, other, n):
+    """The cotangent of a factor with `n` coefficients of a product of series."""
+    found = np.zeros(n, np.result_type(g, other))
+    for i, row in enumerate(np.eye(n)):
+        whole = product(row, other)
+        found[i] = np.sum(g[: len(whole)] * whole[: len(g)])
+    return found
+
+
+DERIVATIVES = [P, (P, 2), case(P, scl=1.7), (generic(4, 2), 1), case(generic(2, 4), axis=1), (P, 0), (P, 5)]
+INTEGRALS = [P, (P, 2), (P, 1, 0.3), case(P, lbnd=0.4, scl=1.7), case(generic(2, 4), axis=1)]
+
+
+def calculus(module, prefix):
+    """File the rules of a kind of series for its derivatives, integrals and products."""
+    derivative, integral, product, add, subtract = (
+        getattr(module, prefix + name) for name in ("der", "int", "mul", "add", "sub")
+    )
+
+    @reverse(derivative, linear=True, at=DERIVATIVES)
+    def series_derivative(g, y, c, m=1, scl=1, axis=0):
+        return unbroadcast(image(g, derivative(np.eye(np.shape(c)[axis]), m, scl), axis), c)
+
+    @reverse(integral, at=INTEGRALS)
+    def series_integral(g, y, c, m=1, k=(), lbnd=0, scl=1, axis=0):
+        return unbroadcast(image(g, integral(np.eye(np.shape(c)[axis]), m, [], lbnd, scl), axis), c)
+
+    @forward(integral)
+    def series_integral_forward(c_dot, y, c, m=1, k=(), lbnd=0, scl=1, axis=0):
+        return integral(c_dot, m, [], lbnd, scl, axis)
+
+    @reverse(product, wrt=("c1", "c2"), at=[(P, V), (V, P)])
+    def series_product(g, y, c1, c2):
+        return product_bar(g, product, c2, len(c1)), product_bar(g, product, c1, len(c2))
+
+    @forward(product)
+    def series_product_forward(c1_dot, c2_dot, y, c1, c2):
+        return padded(product(c1_dot, c2), y), padded(product(c1, c2_dot), y)
+
+    @reverse(add, wrt=("c1", "c2"), at=[(P, V), (V, P)])
+    def series_sum(g, y, c1, c2):
+        return padded(g, c1), padded(g, c2)
+
+    @forward(add)
+    def series_sum_forward(c1_dot, c2_dot, y, c1, c2):
+        return padded(c1_dot, y), padded(c2_dot, y)
+
+    @reverse(subtract, wrt=("c1", "c2"), at=[(P, V), (V, P)])
+    def series_difference(g, y, c1, c2):
+        return padded(g, c1), padded(-g, c2)
+
+    @forward(subtract)
+    def series_difference_forward(c1_dot, c2_dot, y, c1, c2):
+        return padded(c1_dot, y), padded(-c2_dot, y)
+
+
+def padded(c, like):
+    """Coefficients cut or filled with zeros to the length of `like`."""
+    n = len(like)
+    return np.concatenate([c, np.zeros(n, np.result_type(c))])[:n]
+
+
+for _module, _prefix in (
+    *((polynomial, "poly"), (chebyshev, "cheb"), (legendre, "leg"), (laguerre, "lag"), (hermite, "herm")),
+    (hermite_e, "herme"),
+):
+    calculus(_module, _prefix)
+
+
+# --- series as objects --------------------------------------------------------------------------------------
+
+CLASSES = (
+    *(polynomial.Polynomial, chebyshev.Chebyshev, legendre.Legendre, laguerre.Laguerre, hermite.Hermite),
+    hermite_e.HermiteE,
+)
+KEPT = ("coef", "domain", "window")
+
+
+@reverse(*CLASSES, wrt=("coef", "domain", "window"), at=[])
+def new_series(g, made, coef, domain=None, window=None, symbol="x"):
+    """What a series keeps is its cotangent's parts."""
+    return part_of(g, "coef"), part_of(g, "domain"), part_of(g, "window")
+
+
+@forward(*CLASSES, joint=True)
+def new_series_forward(coef_dot, domain_dot, window_dot, made, coef, domain=None, window=None, symbol="x"):
+    return {
+        "coef": np.asarray(coef_dot),
+        "domain": np.zeros(2) if domain is None else np.asarray(domain_dot) + np.zeros(2),
+        "window": np.zeros(2) if window is None else np.asarray(window_dot) + np.zeros(2),
+    }
+
+
+def mapped(domain, window):
+    """The offset and scale of the linear map from one interval to another."""
+    length = domain[1] - domain[0]
+    return (domain[1] * window[0] - domain[0] * window[1]) / length, (window[1] - window[0]) / length
+
+
+def value_of(coef, domain, window, arg, value):
+    offset, scale = mapped(domain, window)
+    return value(offset + scale * arg, coef)
+
+
+def value_args(self, arg):
+    return self.coef, self.domain, self.window, arg, type(self)._val
+
+
+@reverse(_polybase.ABCPolyBase.__call__, wrt=("self", "arg"), at=[])
+def series_at(g, y, self, arg):
+    bars = pulled(value_of, value_args(self, arg), g, 4)
+    return {"coef": bars[0], "domain": bars[1], "window": bars[2]}, bars[3]
+
+
+@forward(_polybase.ABCPolyBase.__call__, joint=True)
+def series_at_forward(self_dot, arg_dot, y, self, arg):
+    return pushed(value_of, value_args(self, arg), (*kept(self_dot, KEPT), arg_dot))
+
+
+def derived(coef, domain, window, derivative, m):
+    return derivative(coef, m) * mapped(domain, window)[1] ** m
+
+
+@reverse(_polybase.ABCPolyBase.deriv, wrt="self", at=[])
+def series_deriv(g, made, self, m=1):
+    bars = pulled(derived, (self.coef, self.domain, self.window, type(self)._der, m), part_of(g, "coef"), 3)
+    return {
+        "coef": bars[0],
+        "domain": bars[1] + part_of(g, "domain"),
+        "window": bars[2] + part_of(g, "window"),
+    }
+
+
+@forward(_polybase.ABCPolyBase.deriv)
+def series_deriv_forward(self_dot, made, self, m=1):
+    args = (self.coef, self.domain, self.window, type(self)._der, m)
+    found = pushed(derived, args, kept(self_dot, KEPT))
+    return {"coef": found, "domain": part_of(self_dot, "domain"), "window": part_of(self_dot, "window")}

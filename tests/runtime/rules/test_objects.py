@@ -270,6 +270,20 @@ STRONG = np.array([2.0, 0.5, 3.0, 0.7, 1.8, 0.4, 2.5])
 PATTERN = (np.array([0, 0, 1, 2, 2, 2, 3]), np.array([0, 2, 1, 0, 2, 3, 3]))
 FIXED = sparse.csr_array((DATA[:6], INDICES, POINTERS), shape=(4, 4))
 PROGRAMS |= {
+    "polynomial": (lambda c, x: np.poly1d(c)(x), (X4[1:], DATA)),
+    "polynomial, leading zero": (lambda c, x: np.poly1d([0.0, c, c * c])(x), (0.7, DATA)),
+    "polynomial, roots": (lambda c, x: np.poly1d(c, True)(x), (DATA[:3], DATA)),
+    "polynomial, slope": (lambda c, x: np.poly1d(c * c).deriv()(x), (DATA[:4], DATA)),
+    "polynomial, area": (lambda c, x: np.poly1d(c * c).integ(2)(x), (DATA[:4], 0.7)),
+    "power series": (lambda c, x: np.polynomial.Polynomial(c)(x), (DATA[:4], DATA)),
+    "power series, list": (lambda a, x: np.polynomial.Polynomial([a, 0.2, a * a])(x), (0.7, DATA)),
+    "power series, domain": (
+        lambda c, d, x: np.polynomial.Polynomial(c, domain=d)(x),
+        (DATA[:4], np.array([-0.3, 1.4]), DATA),
+    ),
+    "chebyshev": (lambda c, x: np.polynomial.Chebyshev(c, [0, 2])(x), (DATA[:4], DATA)),
+    "legendre, slope": (lambda c, x: np.polynomial.Legendre(c, [0, 2]).deriv(2)(x), (DATA[:5], DATA)),
+    "hermite": (lambda c, x: np.polynomial.Hermite(c).deriv()(x), (DATA[:4], 0.7)),
     "sparse, constant": (lambda x: FIXED @ (x * x), (X4,)),
     "sparse, from the right": (lambda x: (x * x) @ FIXED, (X4,)),
     "sparse, transposed": (lambda x: FIXED.T @ (x * x), (GRID.T.copy(),)),

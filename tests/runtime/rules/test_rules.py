@@ -41,7 +41,15 @@ SYMMETRIC = {
 }
 """Functions of symmetric matrices, and the arguments that are perturbed by symmetric matrices."""
 
-OF_OBJECTS = ("callables", "scipy_frozen", "scipy_interpolate", "scipy_rotation", "scipy_sparse")
+OF_OBJECTS = (
+    "callables",
+    "polynomials",
+    "scipy_frozen",
+    "scipy_interpolate",
+    "scipy_rotation",
+    "scipy_sparse",
+    "series",
+)
 """Rule files that are tested by the programs of `test_objects`."""
 
 DRAWING = (np.random.Generator, np.random.RandomState)
