@@ -31,7 +31,7 @@ def is_object(x: Any) -> bool:
     return (
         hasattr(x, "__dict__")
         and not isinstance(x, (type, types.FunctionType, types.MethodType, types.ModuleType))
-        and not hasattr(x, "__array__")
+        and (not hasattr(x, "__array__") or isinstance(x, np.poly1d))
         and not any(hasattr(type(x), mark) for mark in ("__srcgrad_call__", "__srcgrad_custom__"))
     )
 
