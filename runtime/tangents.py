@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import trees
-from srcgrad.runtime.errors import ArgumentError, UnsupportedSyntax
+from srcgrad.runtime.errors import AliasError, ArgumentError, UnsupportedSyntax
 
 LINEAR_ATTRIBUTES = ("T", "mT", "real", "imag", "flat")
 
@@ -86,6 +86,23 @@ def listed(t: Any, x: Any) -> list[Any]:
     if isinstance(x, (str, dict)) or trees.is_zero(t):
         return [zeros_like(v) for v in list(x)]
     return list(t)
+
+
+def check_sharing(x: Any, y: Any, x_dot: Any, y_dot: Any, name: str, other: str, place: str) -> None:
+    """Raise unless the tangents of `x` and `y` share memory where `x` and `y` do."""
+    mutable = not isinstance(x, (tuple, *trees.NUMBERS)) and (
+        isinstance(x, (list, dict)) or trees.is_object(x)
+    )
+    wrong = mutable and x is y and x_dot is not y_dot
+    for a, a_dot in zip(leaves(x), leaves_of(x_dot, x), strict=True):
+        for b, b_dot in zip(leaves(y), leaves_of(y_dot, y), strict=True):
+            if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b):
+                wrong = wrong or not np.may_share_memory(a_dot, b_dot)
+    if wrong:
+        raise AliasError(
+            f"{place}: `{name}` is written in place here while `{other}` shares its memory, but "
+            f"not that of its tangent. Make `{name}` a copy first: `{name} = {name}.copy()`."
+        )
 
 
 def nothing(xs: Any) -> list[None]:

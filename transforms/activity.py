@@ -9,7 +9,7 @@ differentiation", section 2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import gast
@@ -90,9 +90,12 @@ def active(
     inputs: set[str],
     outputs: set[str],
     effects: Callable[[Any, Any], Any],
+    shared: Iterable[tuple[str, str]] = (),
 ) -> set[str]:
-    """The active names: varied with `inputs` and useful for `outputs`. `effects` as in `aliases`."""
+    """The active names: varied with `inputs` and useful for `outputs`. `effects` as in `aliases`; what is
+    written into one of two names that are `shared` is seen through the other."""
     edges = Flow(body, facts, effects).edges
+    edges += [([a], b) for pair in shared for a, b in (pair, pair[::-1])]
     edges = [(s, t) for s, t in edges if facts.get(t, UNKNOWN).kind not in DISCRETE_KINDS]
     varied = _closure(inputs, [(s, t) for sources, t in edges for s in sources])
     useful = _closure(outputs, [(t, s) for sources, t in edges for s in sources])

@@ -44,9 +44,15 @@ class Aliases:
         varied: set[str],
         effects: Callable[[Any, Any], Any],
         scope: Any,
+        mirrored: bool = False,
     ) -> None:
         self.source, self.tree, self.facts, self.effects = source, tree, facts, effects
         self.active, self.varied, self.scope = active, varied, scope
+        self.mirrored = mirrored
+        self.shared: list[tuple[int, str, str]] = []
+        """In forward mode, which does to the tangents what the primal does to the values: (statement that
+        writes into a name, name, another name that may see it). Nothing is refused then but what is not
+        differentiated."""
         self.position: dict[int, int] = {}
         self.loops: dict[int, tuple[int, ...]] = {}
         self.writes: list[tuple[str, int]] = []
@@ -283,7 +289,8 @@ class Aliases:
         live = self.live.get(id(s), set())
         token, n = n, n.rstrip("*")
         holders = {t.rstrip("*") for t in {token, *r.get(token, ())}}
-        if holders & self.repeated and n in self.varied and (token != n or n not in self.repeated):
+        repeated = holders & self.repeated and n in self.varied and (token != n or n not in self.repeated)
+        if repeated and not self.mirrored:
             what = f"`{n}` is written in place here, which a list holds several times"
             raise fail(
                 AliasError,
@@ -298,6 +305,9 @@ class Aliases:
                 continue  # an element that is updated and put back at once
             outside = other not in self.facts
             if other != n and (other in live or outside) and ({n, other} & self.varied):
+                if self.mirrored and {n, other} <= self.varied and not outside:
+                    self.shared.append((id(s), n, other))
+                    continue
                 if self.kind(n) in ("unknown", "numeric", "bottom"):  # it may be a number: seen when it runs
                     self.guards.append((id(s), n, other))
                     continue

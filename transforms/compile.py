@@ -160,6 +160,7 @@ class Unit:
         wanted: tuple[str, ...],
         root: bool = True,
         exposed: frozenset[str] = frozenset(),
+        mirrored: bool = False,
     ) -> None:
         self.compiler, self.callee, self.given, self.wanted = compiler, callee, given, wanted
         if callee.definition is None:
@@ -233,10 +234,16 @@ class Unit:
         self.mutated = tuple(w for w in wanted if self.writes(w)) if not root else ()
         outputs |= set(self.mutated)
         inputs = {w for w in wanted if given.get(w, UNKNOWN).kind not in ("none", "string")}
-        self.active = active_names(tree.body, self.interpreter.all, inputs, outputs, self.effects)
+        facts = self.interpreter.all
+        self.active: set[str] = set()
+        if not mirrored:
+            self.active = active_names(tree.body, facts, inputs, outputs, self.effects)
         self.aliases = Aliases(
-            self.source, tree, self.interpreter.all, self.active, self.taint.names, self.effects, self.scope
+            self.source, tree, facts, self.active, self.taint.names, self.effects, self.scope, mirrored
         )
+        if mirrored:
+            shared = [(n, other) for _, n, other in self.aliases.shared]
+            self.active |= active_names(tree.body, facts, inputs, outputs, self.effects, shared)
         self.aliases.exposed = {self.aliases.find(n) for n in {*exposed, *self.mutated} - {"return"}}
         if "return" in exposed:
             self.aliases.exposed |= {self.aliases.find(n) for n in outputs}

@@ -217,11 +217,26 @@ class Forward:
         for s in body:
             self.origin = getattr(s, "origin", None) or self.origin
             out += self.guards(s)
+            out += self.sharing(s)
             getattr(self, "stmt_" + type(s).__name__, self.keep)(s, out)
         return out
 
     def keep(self, s: Any, out: Block) -> None:
         out.append(s)
+
+    def sharing(self, s: Any) -> Block:
+        """Checks, before a write that may be seen through another name, that the tangents share memory as the
+        values do."""
+        made: Block = []
+        place = f"{self.source.filename}:{getattr(s, 'lineno', 0)}"
+        for _, n, other in dict.fromkeys(g for g in self.aliases.shared if g[0] == id(s)):
+            if {n, other} <= self.active and not {self.kind(n), self.kind(other)} <= {"list", "dict"}:
+                values = [name(n), name(other), self.read(n), self.read(other)]
+                test = call(
+                    self.helper("check_sharing"), *values, constant(n), constant(other), constant(place)
+                )
+                made.append(expression(test, s))
+        return made
 
     def put(self, n: str, value: Any, like: Any, out: Block) -> None:
         if n in self.once and self.family(n) not in self.user_names and self.simple(n):

@@ -14,6 +14,7 @@ Why here: every later pass may ask "which operation made this name?" and get one
 
 from __future__ import annotations
 
+import string
 import types
 from typing import Any
 
@@ -721,6 +722,8 @@ class _Flatten:
             return self.mapped(e, s, out)
         given, result_into = list(e.args), None
         ufunc = _known(func)
+        if ufunc is np.einsum:
+            given = _with_subscripts(given)
         spread = any(isinstance(a, gast.Starred) for a in given)
         if isinstance(ufunc, np.ufunc) and len(given) == ufunc.nin + 1 and not spread:
             result_into = self.atom(given.pop(), s, out)
@@ -862,6 +865,22 @@ def as_argument(index: Any) -> Any:
     if isinstance(index, gast.Tuple):
         return gast.Tuple([as_argument(p) for p in index.elts], gast.Load())
     return index
+
+
+def _with_subscripts(args: list[Any]) -> list[Any]:
+    """The arguments of an einsum that gives its indices in lists, `A, [0, 1], v, [1], [0]`, as
+    `"ab,b->a", A, v`."""
+    lists = args[1::2] if len(args) % 2 == 0 else [*args[1::2], args[-1]]
+    if not lists or not all(isinstance(i, gast.List) for i in lists):
+        return args
+    words = []
+    for i in lists:
+        if not all(isinstance(n, gast.Constant) and (n.value is ... or n.value < 26) for n in i.elts):
+            return args
+        words.append("".join("..." if n.value is ... else string.ascii_lowercase[n.value] for n in i.elts))
+    operands = args[: 2 * (len(args) // 2) : 2]
+    result = "->" + words.pop() if len(args) % 2 else ""
+    return [constant(",".join(words) + result), *operands]
 
 
 def _is_flat(to: Any) -> bool:

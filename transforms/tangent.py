@@ -65,7 +65,7 @@ def jvp_of(
     key = ("jvp", callee.key, facts, wanted, root)
     known = compiler.tangents.get(key)
     if known is None:
-        unit = Unit(compiler, callee, given, wanted, root)
+        unit = Unit(compiler, callee, given, wanted, root, mirrored=True)
         known = compiler.tangents[key] = Jvp(
             callee.name, wanted, {w: unit.names.fresh(w + "_dot") for w in wanted}
         )

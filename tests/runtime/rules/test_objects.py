@@ -447,6 +447,10 @@ PROGRAMS |= {
     "options": (options_of_ufuncs, (DATA,)),
     "joined": (lambda x, a: np.r_[x * x, a, 0:3, x], (DATA, 0.7)),
     "joined columns": (lambda x, y: np.c_[x * x, y, x], (X4, GRID.T.copy())),
+    "indices in lists": (
+        lambda a, b, x: np.einsum(a, [0, 1], x, [1], [0]) + np.einsum(a, [..., 1], b, [1, ...]),
+        (GRID, GRID[:4, 0].copy(), X4),
+    ),
     "pairs": (lambda x: np.abs(x.view(complex)) ** 2, (GRID,)),
 }
 LINEAR_ONLY = ("nearest", "previous", "next", "once")
