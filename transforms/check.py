@@ -13,7 +13,7 @@ import gast
 
 from srcgrad.runtime.errors import UnsupportedSyntax
 from srcgrad.transforms.read import Source, fail
-from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.scope import MISSING, Scope
 from srcgrad.transforms.write import unparse
 
@@ -93,4 +93,4 @@ def _own_nodes(body: list[Any]) -> Any:
         yield node
         if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef)):
             continue
-        todo.extend(reversed(list(gast.iter_child_nodes(node))))
+        todo.extend(reversed(list(nodes.children(node))))

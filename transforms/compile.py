@@ -45,7 +45,7 @@ from srcgrad.transforms.recording import Record
 from srcgrad.transforms.reverse import Reverse, fresh, written
 from srcgrad.transforms.reverse import _as_index as as_index
 from srcgrad.transforms.simplify import Simplify
-from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.build import (
     assign,
     assign_tuple,
@@ -185,7 +185,7 @@ class Unit:
         self.scope = compiler.scope(callee.function, frozenset(own - declared))
         self.find_imports(tree)
         check(self.source, tree, self.scope)
-        for node in gast.walk(tree):
+        for node in nodes.walk(tree):
             if callee.captured and isinstance(node, gast.Nonlocal) and set(node.names) & set(callee.captured):
                 raise fail(
                     UnsupportedSyntax,
@@ -230,7 +230,7 @@ class Unit:
         self.interpreter = self.interpret()
         self.result = self.interpreter.result
         returned = tree.body[-1].value
-        outputs = {n.id for n in gast.walk(returned) if isinstance(n, gast.Name)}
+        outputs = {n.id for n in nodes.walk(returned) if isinstance(n, gast.Name)}
         self.mutated = tuple(w for w in wanted if self.writes(w)) if not root else ()
         outputs |= set(self.mutated)
         inputs = {w for w in wanted if given.get(w, UNKNOWN).kind not in ("none", "string")}
@@ -638,7 +638,7 @@ class Compiler:
         except Exception:
             return UNKNOWN
         if isinstance(tree, gast.AsyncFunctionDef) or any(
-            isinstance(n, (gast.Yield, gast.YieldFrom)) for n in gast.walk(tree)
+            isinstance(n, (gast.Yield, gast.YieldFrom)) for n in nodes.walk(tree)
         ):
             return UNKNOWN
         facts = dict(env)
@@ -799,7 +799,7 @@ def _effects(
     own = {p.id for p in dataflow.parameters(tree)} | dataflow.bound_names(tree.body)
     scope = Scope(callee.function, frozenset(own))
     inner_functions = {
-        n.name: n for n in gast.walk(tree) if isinstance(n, gast.FunctionDef) and n is not tree
+        n.name: n for n in nodes.walk(tree) if isinstance(n, gast.FunctionDef) and n is not tree
     }
     local = {**getattr(tree, "siblings", {}), **inner_functions}
 
@@ -902,7 +902,7 @@ def _effects(
                     holds[n] = holds.get(n, set()) | contents(s.iter)
             elif isinstance(s, gast.Return) and s.value is not None:
                 shares = shares or bool(roots(s.value) | contents(s.value))
-            for e in gast.walk(s) if not isinstance(s, (gast.FunctionDef, gast.ClassDef)) else ():
+            for e in nodes.walk(s) if not isinstance(s, (gast.FunctionDef, gast.ClassDef)) else ():
                 if isinstance(e, gast.NamedExpr):
                     reach[e.target.id] = reach.get(e.target.id, set()) | roots(e.value)
                     holds[e.target.id] = holds.get(e.target.id, set()) | contents(e.value)
@@ -1510,7 +1510,7 @@ class Emitter:
         body = [*forward]
         marker = assign(saved, constant(None))
         whole = [*body, marker, *reverse, gast.Return(returned)]
-        keep = {n.id for n in gast.walk(result) if isinstance(n, gast.Name)}
+        keep = {n.id for n in nodes.walk(result) if isinstance(n, gast.Name)}
         marker.value = tuple_([result])
         given_bars = list(incoming.values())
         copies = set(
@@ -1677,7 +1677,7 @@ class Emitter:
     def replace_shadowed_builtins(self, tree: Any) -> None:
         import builtins
 
-        for n in gast.walk(tree):
+        for n in nodes.walk(tree):
             if isinstance(n, gast.Name) and getattr(n, "ours", False):
                 real = getattr(builtins, n.id, None)
                 if (

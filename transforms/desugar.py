@@ -21,7 +21,7 @@ import gast
 
 from srcgrad.runtime.errors import UnsupportedSyntax
 from srcgrad.transforms.read import Source, fail
-from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.build import (
     assign,
     at,
@@ -55,12 +55,12 @@ COMPREHENSIONS = (gast.ListComp, gast.GeneratorExp, gast.DictComp, gast.SetComp)
 def desugar(source: Source, tree: gast.FunctionDef, names: Names, taint: Taint) -> gast.FunctionDef:
     """`tree` in core statements. `taint` knows which names may carry differentiated values; it is kept up to
     date."""
-    for stmt in gast.walk(tree):
+    for stmt in nodes.walk(tree):
         if isinstance(stmt, gast.stmt) and not hasattr(stmt, "origin"):
             stmt.origin = stmt
     _Cells(names).function(tree, taint)
     pass_ = _Desugar(source, names, taint)
-    for node in gast.walk(tree):
+    for node in nodes.walk(tree):
         if isinstance(node, (gast.FunctionDef, gast.Lambda)) and node is not tree:
             pass_.captured |= dataflow.free_names(node)
     body = [s for s in tree.body if not _is_docstring(s, tree)]
@@ -195,7 +195,7 @@ class _Desugar:
             bound = getattr(h.name, "id", h.name)
             if bound:
                 self.taint.names.add(bound)
-                for x in (x for b in h.body for x in gast.walk(b)):
+                for x in (x for b in h.body for x in nodes.walk(b)):
                     value = getattr(x, "value", None) if isinstance(x, gast.stmt) else None
                     if (
                         isinstance(x, (gast.Assign, gast.AugAssign, gast.Return))
@@ -368,13 +368,13 @@ class _Desugar:
         if isinstance(e, gast.BoolOp) and not truth and self.taint.expr(e):
             return True
         if isinstance(e, COMPREHENSIONS):
-            return any(isinstance(n, gast.NamedExpr) for n in gast.walk(e))
+            return any(isinstance(n, gast.NamedExpr) for n in nodes.walk(e))
         if isinstance(e, gast.Call) and self.taint.discrete_call(e) and not _has_walrus(e):
             return False
         if isinstance(e, (gast.Compare, gast.JoinedStr)) and not _has_walrus(e):
             return False
         passes = isinstance(e, gast.BoolOp) or (isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.Not))
-        return any(self.special(c, truth and passes) for c in gast.iter_child_nodes(e))
+        return any(self.special(c, truth and passes) for c in nodes.children(e))
 
     def listed(self, e: Any) -> Any:
         """`sum(zip(a, b))` with its argument as a comprehension, where the iterator yields differentiated
@@ -561,9 +561,9 @@ class _Cells(gast.NodeTransformer):
         written = {
             n
             for s in tree.body
-            for d in gast.walk(s)
+            for d in nodes.walk(s)
             if isinstance(d, gast.FunctionDef)
-            for x in gast.walk(d)
+            for x in nodes.walk(d)
             if isinstance(x, gast.Nonlocal)
             for n in x.names
         }
@@ -590,7 +590,7 @@ class _Cells(gast.NodeTransformer):
 
     def scope(self, node: Any) -> Any:
         body = node.body if isinstance(node.body, list) else [node.body]
-        outside = {n for x in body for w in gast.walk(x) if isinstance(w, gast.Nonlocal) for n in w.names}
+        outside = {n for x in body for w in nodes.walk(x) if isinstance(w, gast.Nonlocal) for n in w.names}
         hidden = (dataflow.bound_names(body) | {p.id for p in dataflow.parameters(node)}) - outside
         saved = self.cells
         self.cells = {n: c for n, c in saved.items() if n not in hidden}
@@ -614,7 +614,7 @@ class _Rename(gast.NodeTransformer):
 
 
 def _has_walrus(e: Any) -> bool:
-    return any(isinstance(n, gast.NamedExpr) for n in gast.walk(e))
+    return any(isinstance(n, gast.NamedExpr) for n in nodes.walk(e))
 
 
 def _names_of(pairs: list[Any]) -> set[str]:

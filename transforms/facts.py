@@ -21,7 +21,7 @@ import gast
 import numpy as np
 
 from srcgrad.runtime.rules import table
-from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.scope import MISSING, Scope
 
 
@@ -193,7 +193,7 @@ class Interpreter:
             getattr(self, "stmt_" + type(s).__name__, self.other)(s)
 
     def other(self, s: Any) -> None:
-        for child in gast.iter_child_nodes(s):
+        for child in nodes.children(s):
             if isinstance(child, gast.expr):
                 self.expr(child)
         for name in dataflow.head_binds(s):
@@ -369,7 +369,7 @@ class Interpreter:
     def expr(self, e: Any) -> Fact:
         method = getattr(self, "expr_" + type(e).__name__, None)
         if method is None:
-            for child in gast.iter_child_nodes(e):
+            for child in nodes.children(e):
                 if isinstance(child, gast.expr) and not isinstance(e, dataflow.SCOPES):
                     self.expr(child)
             fact = UNKNOWN

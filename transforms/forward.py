@@ -28,7 +28,7 @@ from srcgrad.transforms.facts import UNKNOWN, Fact, Interpreter
 from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.reverse import fresh, mentioned, qualified, written
 from srcgrad.transforms.simplify import binding_counts
-from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.build import (
     assign,
     at,
@@ -531,7 +531,7 @@ class Forward:
     def without_defaults(self, e: Any, op: Any) -> Any:
         """Options that a rule hands on to the function itself are left out where they are the default."""
         defaults = {p.name: p for p in op.rule.parameters}
-        for n in gast.walk(e):
+        for n in nodes.walk(e):
             if (
                 isinstance(n, gast.Call)
                 and self.fact(n.func).known

@@ -26,7 +26,7 @@ from srcgrad.runtime.errors import UnsupportedSyntax
 from srcgrad.runtime.rules import inplace, table
 from srcgrad.transforms.facts import UNKNOWN, Fact, class_attribute
 from srcgrad.transforms.read import Source, fail
-from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.build import (
     Substitute,
     assign,
@@ -244,7 +244,7 @@ class _Flatten:
                 s.iter, "a loop over this", "Loop over an array, a list, a tuple, or the items of a dict."
             )
         length, item = made
-        changed = {n.id for n in gast.walk(s.iter) if isinstance(n, gast.Name)}
+        changed = {n.id for n in nodes.walk(s.iter) if isinstance(n, gast.Name)}
         for inner in _walk_statements(s.body):
             if isinstance(inner, gast.Expr) and isinstance(inner.value, gast.Call):
                 func = inner.value.func
@@ -563,7 +563,7 @@ class _Flatten:
         """Calls inside an expression that may write into what they are given, where that may be
         differentiated."""
         found = []
-        for n in gast.walk(e):
+        for n in nodes.walk(e):
             if not isinstance(n, gast.Call):
                 continue
             touched = any(self.taint.expr(a) for a in self.taint.arguments(n))
@@ -959,7 +959,7 @@ def _walk_statements(body: Block) -> Any:
 
 
 def _makes_functions(s: Any) -> bool:
-    return any(isinstance(n, (gast.FunctionDef, gast.Lambda)) for n in gast.walk(s))
+    return any(isinstance(n, (gast.FunctionDef, gast.Lambda)) for n in nodes.walk(s))
 
 
 def _all_blocks(body: Block) -> Any:
@@ -1046,7 +1046,7 @@ class _Rename:
             if isinstance(s, gast.ClassDef):
                 pinned |= dataflow.free_names(s.body) & self.local
             if isinstance(s, gast.FunctionDef):
-                for inner in gast.walk(s):
+                for inner in nodes.walk(s):
                     if (
                         isinstance(inner, gast.Nonlocal)
                         and s.name in self.taint.names
@@ -1064,7 +1064,7 @@ class _Rename:
                             "Return it instead.",
                         )
         for s in _walk_statements(body):
-            heads = [s.value] if isinstance(s, (gast.Assign, gast.Expr)) else list(gast.iter_child_nodes(s))
+            heads = [s.value] if isinstance(s, (gast.Assign, gast.Expr)) else list(nodes.children(s))
             for node in heads:
                 for n, direct in _uses(node, s):
                     if n in self.closures and not direct:
@@ -1183,7 +1183,7 @@ class _Rename:
         fresh: dict[str, str] = {}
         for c in s.cases:
             inner = dict(before)
-            for p in gast.walk(c.pattern):
+            for p in nodes.walk(c.pattern):
                 for field in ("name", "rest"):
                     v = getattr(p, field, None)
                     if isinstance(v, str):
@@ -1198,7 +1198,7 @@ class _Rename:
             if c.guard is not None:
                 c.guard = self.rename(c.guard, inner)
             for b in c.body:  # the number of the case
-                for n in gast.walk(b):
+                for n in nodes.walk(b):
                     if isinstance(n, gast.Name):
                         n.id = env.get(n.id, n.id)
         out.append(s)
@@ -1267,7 +1267,7 @@ class _Rename:
             env[v] = head
         inner = dict(env)
         for to in targets:
-            for n in [t for t in gast.walk(to) if isinstance(t, gast.Name)]:
+            for n in [t for t in nodes.walk(to) if isinstance(t, gast.Name)]:
                 n.id = self.bind(n.id, inner)
         if isinstance(s, gast.While):
             s.test = self.rename(s.test, env)
@@ -1290,7 +1290,7 @@ class _Rename:
     def _loop_carried(self, s: Any, after: set[str]) -> set[str]:
         live = set(after) | dataflow.head_reads(s)
         while True:
-            inner = dataflow._live(s.body, set(live), {}, after)
+            inner = dataflow.Liveness({}).before(s.body, live, after)
             new = live | (inner - dataflow.head_binds(s))
             if new == live:
                 return live
@@ -1328,7 +1328,7 @@ class _Rename:
         for item in s.items:
             item.context_expr = self.rename(item.context_expr, env)
             if item.optional_vars is not None:
-                for n in [t for t in gast.walk(item.optional_vars) if isinstance(t, gast.Name)]:
+                for n in [t for t in nodes.walk(item.optional_vars) if isinstance(t, gast.Name)]:
                     if isinstance(n.ctx, gast.Store):
                         n.id = self.bind(n.id, env)
         self.block(s.body, env)
@@ -1417,7 +1417,7 @@ class _Rebind:
 def _uses(node: Any, s: Any) -> Any:
     """(name, is it the function of a flattened call) for the names in an expression."""
     direct = isinstance(node, gast.Call) and isinstance(node.func, gast.Name)
-    for n in gast.walk(node) if isinstance(node, gast.AST) and not isinstance(node, gast.stmt) else ():
+    for n in nodes.walk(node) if isinstance(node, gast.AST) and not isinstance(node, gast.stmt) else ():
         if isinstance(n, gast.Name) and not isinstance(n.ctx, (gast.Store, gast.Param)):
             yield n.id, direct and n is node.func
 

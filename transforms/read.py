@@ -35,6 +35,7 @@ from typing import Any, TypeVar
 import gast
 
 from srcgrad.runtime.errors import SourceError, SrcgradError, located
+from srcgrad.transforms.tree.build import clone
 
 E = TypeVar("E", bound=SrcgradError)
 
@@ -65,7 +66,9 @@ def read(function: Callable[..., Any]) -> Source:
         if found is None:
             found = _find(plain)
             _remember(plain.__code__, found)
-    tree = gast.ast_to_gast(found.node)
+        if found.tree is None:
+            found.tree = gast.ast_to_gast(found.node)
+    tree = clone(found.tree)
     return Source(plain, tree, found.filename, found.lines, tree.name)
 
 
@@ -87,11 +90,13 @@ def fail(error: type[E], source: Source, node: gast.AST, what: str, why: str) ->
 # Finding
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Found:
     node: ast.AST
     filename: str
     lines: list[str]
+    tree: Any = None
+    """`node` as gast has it; made when it is first asked for, and never changed."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from srcgrad.transforms import resolve
 from srcgrad.transforms.facts import UNKNOWN, Fact, Interpreter
 from srcgrad.transforms.normalize import basic_index
 from srcgrad.transforms.read import Source, fail
-from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.build import (
     assign,
     assign_tuple,
@@ -1596,7 +1596,7 @@ def value_names(e: Any) -> set[str]:
             continue
         if isinstance(node, gast.Attribute) and node.attr in ("size", "shape", "ndim", "dtype"):
             continue
-        children = list(gast.iter_child_nodes(node))
+        children = list(nodes.children(node))
         if isinstance(node, gast.Call):
             word = node.func.attr if isinstance(node.func, gast.Attribute) else getattr(node.func, "id", "")
             position = SHAPE_ONLY.get(word.rstrip("_"))
@@ -1611,7 +1611,7 @@ def value_names(e: Any) -> set[str]:
 
 
 def uses_of(e: Any, n: str) -> int:
-    return sum(isinstance(w, gast.Name) and w.id == n for w in gast.walk(e))
+    return sum(isinstance(w, gast.Name) and w.id == n for w in nodes.walk(e))
 
 
 def atomic(e: Any) -> bool:

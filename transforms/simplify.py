@@ -20,7 +20,7 @@ import gast
 
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.facts import UNKNOWN
-from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.build import (
     Recompute,
     Substitute,
@@ -169,7 +169,7 @@ class Simplify:
                 self.facts[kept] = UNKNOWN
         done: set[int] = set()
         for s in self.body:
-            for node in gast.walk(s):
+            for node in nodes.walk(s):
                 if isinstance(node, gast.Name) and node.id in now and id(node) not in done:
                     done.add(id(node))
                     node.id = find(node.id)
@@ -291,7 +291,7 @@ class Simplify:
 
     def pure(self, e: Any) -> bool:
         """Does evaluating an expression have no effect but its value?"""
-        for n in gast.walk(e):
+        for n in nodes.walk(e):
             if isinstance(n, (gast.Await, gast.Yield, gast.YieldFrom, gast.NamedExpr)):
                 return False
             if isinstance(n, gast.Call) and not self.pure_function(n.func):
@@ -438,7 +438,7 @@ class Simplify:
                 owner = x.target if isinstance(x.target, gast.Name) else None
                 if owner is None or self.facts.get(owner.id, UNKNOWN).kind != "scalar":
                     return True
-            for n in gast.walk(x) if not list(dataflow.blocks(x)) else ():
+            for n in nodes.walk(x) if not list(dataflow.blocks(x)) else ():
                 if isinstance(n, gast.Call) and not self.pure_function(n.func):
                     return True
         return False
@@ -526,7 +526,7 @@ class Simplify:
             renamed[n] = wanted
         done: set[int] = set()  # a node may stand in several places
         for s in self.body:
-            for node in gast.walk(s):
+            for node in nodes.walk(s):
                 if isinstance(node, gast.Name) and node.id in renamed and id(node) not in done:
                     done.add(id(node))
                     node.id = renamed[node.id]
@@ -574,7 +574,7 @@ class Simplify:
                 if parts
                 else set()
             )
-        return {n.id for n in gast.walk(e) if isinstance(n, gast.Name)}
+        return {n.id for n in nodes.walk(e) if isinstance(n, gast.Name)}
 
     def handed_inside(self, e: Any) -> set[str]:
         return set() if isinstance(e, (gast.Name, gast.Constant)) else self.handed(e)
@@ -668,13 +668,13 @@ def _in_order(node: Any) -> Any:
     if isinstance(node, gast.Assign):
         children = [*node.targets, node.value]
     else:
-        children = list(gast.iter_child_nodes(node))
+        children = list(nodes.children(node))
     for child in children:
         yield from _in_order(child)
 
 
 def _touches(s: Any, n: str) -> bool:
-    return any(isinstance(node, gast.Name) and node.id == n for node in gast.walk(s))
+    return any(isinstance(node, gast.Name) and node.id == n for node in nodes.walk(s))
 
 
 def _keep_notes(made: Any, s: Any) -> None:
@@ -782,7 +782,7 @@ def read_counts(body: Block) -> dict[str, int]:
     counts: dict[str, int] = {}
 
     def visit(node: Any) -> None:
-        for n in gast.walk(node):
+        for n in nodes.walk(node):
             if isinstance(n, gast.Name) and not isinstance(n.ctx, (gast.Store, gast.Param)):
                 counts[n.id] = counts.get(n.id, 0) + 1
             elif isinstance(n, gast.AugAssign) and isinstance(n.target, gast.Name):
@@ -811,7 +811,7 @@ def _single_definitions(body: Block) -> dict[str, Any]:
 
 
 def _size(e: Any) -> int:
-    return sum(isinstance(n, (gast.Name, gast.Constant, gast.BinOp, gast.Call)) for n in gast.walk(e))
+    return sum(isinstance(n, (gast.Name, gast.Constant, gast.BinOp, gast.Call)) for n in nodes.walk(e))
 
 
 def _head_size(s: Any) -> int:

@@ -7,6 +7,8 @@ from typing import Any
 
 import gast
 
+from srcgrad.transforms.tree import nodes
+
 SCOPES = (
     gast.FunctionDef,
     gast.AsyncFunctionDef,
@@ -16,6 +18,19 @@ SCOPES = (
     gast.DictComp,
     gast.GeneratorExp,
 )
+COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+_OWN_SCOPES = {*SCOPES, gast.ClassDef}
+_BINDERS = {
+    gast.FunctionDef,
+    gast.AsyncFunctionDef,
+    gast.ClassDef,
+    gast.Import,
+    gast.ImportFrom,
+    gast.ExceptHandler,
+    gast.MatchAs,
+    gast.MatchStar,
+    gast.MatchMapping,
+}
 BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -55,15 +70,11 @@ def _free(node: Any, found: set[str]) -> None:
         _free(node.targets, found)
         _free(node.value, found)
         return
-    if isinstance(node, list):
+    if kind is list:
         for n in node:
             _free(n, found)
         return
     if not isinstance(node, gast.AST):
-        return
-    if isinstance(node, gast.Name):
-        if not isinstance(node.ctx, (gast.Store, gast.Param)):
-            found.add(node.id)
         return
     if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)):
         inner: set[str] = set()
@@ -77,7 +88,7 @@ def _free(node: Any, found: set[str]) -> None:
         _free([d for d in node.args.kw_defaults if d is not None], found)
         _free(getattr(node, "decorator_list", []), found)
         return
-    if isinstance(node, (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)):
+    if kind in COMPREHENSIONS:
         inner = set()
         bound = set()
         for generator in node.generators:
@@ -91,7 +102,7 @@ def _free(node: Any, found: set[str]) -> None:
         return
     if isinstance(node, gast.AugAssign) and isinstance(node.target, gast.Name):
         found.add(node.target.id)
-    for child in gast.iter_child_nodes(node):
+    for child in nodes.children(node):
         _free(child, found)
 
 
@@ -108,7 +119,7 @@ def parameters(node: Any) -> list[gast.Name]:
 
 def stored(node: Any) -> set[str]:
     """Names that an assignment target binds."""
-    return {n.id for n in gast.walk(node) if isinstance(n, gast.Name) and isinstance(n.ctx, gast.Store)}
+    return {n.id for n in nodes.walk(node) if isinstance(n, gast.Name) and isinstance(n.ctx, gast.Store)}
 
 
 def _own(body: Iterable[Any]) -> Iterator[Any]:
@@ -117,29 +128,32 @@ def _own(body: Iterable[Any]) -> Iterator[Any]:
     while todo:
         node = todo.pop()
         yield node
-        if isinstance(node, (*SCOPES, gast.ClassDef)):
-            if isinstance(node, (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)):
-                todo.extend(w for w in gast.walk(node) if isinstance(w, gast.NamedExpr))
+        kind = type(node)
+        if kind in _OWN_SCOPES:
+            if kind in COMPREHENSIONS:
+                todo.extend(w for w in nodes.walk(node) if isinstance(w, gast.NamedExpr))
             continue
-        todo.extend(gast.iter_child_nodes(node))
+        if kind is not gast.Name and kind is not gast.Constant:
+            todo.extend(nodes.children(node))
 
 
 def bound_names(body: Iterable[Any]) -> set[str]:
     """Names that a body binds in its own scope."""
     found: set[str] = set()
     for node in _own(body):
-        if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Store):
-            found.add(node.id)
-        elif isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef)):
-            found.add(node.name)
-        elif isinstance(node, (gast.Import, gast.ImportFrom)):
+        kind = type(node)
+        if kind is gast.Name:
+            if type(node.ctx) is gast.Store:
+                found.add(node.id)
+        elif kind not in _BINDERS:
+            continue
+        elif kind is gast.Import or kind is gast.ImportFrom:
             found.update((a.asname or a.name).split(".")[0] for a in node.names)
-        elif isinstance(node, gast.ExceptHandler) and node.name:
+        elif kind is gast.MatchMapping:
+            if node.rest:
+                found.add(node.rest)
+        elif node.name:
             found.add(getattr(node.name, "id", node.name))
-        elif isinstance(node, (gast.MatchAs, gast.MatchStar)) and node.name:
-            found.add(node.name)
-        elif isinstance(node, gast.MatchMapping) and node.rest:
-            found.add(node.rest)
     return found
 
 
@@ -229,47 +243,62 @@ Live = dict[int, set[str]]
 def liveness(block: list[Any], after: set[str], record: Live | None = None) -> set[str]:
     """Names live before `block`; `record` receives, by the id of each statement, the names live after it
     (and, by the negative id of a loop, those live where its body starts)."""
-    return _live(block, set(after), record if record is not None else {}, None)
+    return set(Liveness(record if record is not None else {}).before(block, set(after), None))
 
 
-def _live(block: list[Any], live: set[str], record: Live, exit_: set[str] | None) -> set[str]:
-    for stmt in reversed(block):
-        record[id(stmt)] = record.get(id(stmt), set()) | live
-        if isinstance(stmt, gast.If):
-            live = _live(stmt.body, set(live), record, exit_) | _live(stmt.orelse, set(live), record, exit_)
-            live |= head_reads(stmt)
-        elif isinstance(stmt, (gast.For, gast.While)):
-            live = _live_loop(stmt, live, record, exit_)
-        elif isinstance(stmt, gast.With):
-            live = _live(stmt.body, set(live), record, exit_) - head_binds(stmt) | head_reads(stmt)
-        elif isinstance(stmt, gast.Try):
-            live = _live(stmt.finalbody, set(live), record, exit_)
-            handlers = [_live(h.body, set(live), record, exit_) for h in stmt.handlers]
-            live = _live(stmt.orelse, set(live), record, exit_)
-            # An exception may leave the body anywhere: what a handler reads is live throughout.
-            thrown = set().union(*handlers) if handlers else set()
-            live = _live(stmt.body, live | thrown, record, exit_) | thrown
-        elif isinstance(stmt, gast.Break):
-            live = set(exit_ or ())
-        elif isinstance(stmt, gast.Return):
-            live = head_reads(stmt)
-        elif isinstance(stmt, (gast.Raise, gast.Match)):  # a match may bind nothing
-            live = live | head_reads(stmt)
-        else:
-            live = (live - head_binds(stmt)) | head_reads(stmt)
-    return live
+class Liveness:
+    def __init__(self, record: Live) -> None:
+        self.record = record
+        self.heads: dict[int, tuple[set[str], set[str]]] = {}
+        """What each statement reads and binds itself; loops ask again and again."""
 
+    def head(self, stmt: Any) -> tuple[set[str], set[str]]:
+        found = self.heads.get(id(stmt))
+        if found is None:
+            found = self.heads[id(stmt)] = head_reads(stmt), head_binds(stmt)
+        return found
 
-def _live_loop(stmt: Any, after: set[str], record: Live, exit_: set[str] | None) -> set[str]:
-    done = _live(stmt.orelse, set(after), record, exit_)
-    live = done | head_reads(stmt)
-    while True:
-        inner = _live(stmt.body, set(live), record, after)
-        record[-id(stmt)] = record.get(-id(stmt), set()) | inner  # live where the body starts
-        new = live | (inner - head_binds(stmt)) | head_reads(stmt)
-        if new == live:
-            return live
-        live = new
+    def before(self, block: list[Any], live: set[str], exit_: set[str] | None) -> set[str]:
+        """Names live before `block`, given those live after it and after the loop around it."""
+        record = self.record
+        for stmt in reversed(block):
+            known = record.get(id(stmt))
+            record[id(stmt)] = live if known is None else known | live
+            reads, binds = self.head(stmt)
+            kind = type(stmt)
+            if kind is gast.If:
+                live = self.before(stmt.body, live, exit_) | self.before(stmt.orelse, live, exit_) | reads
+            elif kind is gast.For or kind is gast.While:
+                live = self.loop(stmt, live, exit_)
+            elif kind is gast.With:
+                live = self.before(stmt.body, live, exit_) - binds | reads
+            elif kind is gast.Try:
+                live = self.before(stmt.finalbody, live, exit_)
+                handlers = [self.before(h.body, live, exit_) for h in stmt.handlers]
+                live = self.before(stmt.orelse, live, exit_)
+                # An exception may leave the body anywhere: what a handler reads is live throughout.
+                thrown = set().union(*handlers) if handlers else set()
+                live = self.before(stmt.body, live | thrown, exit_) | thrown
+            elif kind is gast.Break:
+                live = set(exit_ or ())
+            elif kind is gast.Return:
+                live = reads
+            elif kind is gast.Raise or kind is gast.Match:  # a match may bind nothing
+                live = live | reads
+            else:
+                live = (live - binds) | reads
+        return live
+
+    def loop(self, stmt: Any, after: set[str], exit_: set[str] | None) -> set[str]:
+        reads, binds = self.head(stmt)
+        live = self.before(stmt.orelse, after, exit_) | reads
+        while True:
+            inner = self.before(stmt.body, live, after)
+            self.record[-id(stmt)] = self.record.get(-id(stmt), set()) | inner  # live where the body starts
+            new = live | (inner - binds) | reads
+            if new == live:
+                return live
+            live = new
 
 
 def definitely_bound(block: Iterable[gast.stmt]) -> set[str]:
@@ -289,7 +318,7 @@ def definitely_bound(block: Iterable[gast.stmt]) -> set[str]:
         elif isinstance(stmt, gast.Match):
             pass
         elif isinstance(stmt, gast.Delete):
-            found -= {n.id for t in stmt.targets for n in gast.walk(t) if isinstance(n, gast.Name)}
+            found -= {n.id for t in stmt.targets for n in nodes.walk(t) if isinstance(n, gast.Name)}
         else:
             found |= head_binds(stmt)
     return found

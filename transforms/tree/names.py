@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 import gast
 
+from srcgrad.transforms.tree import nodes
+
 
 class Names:
     """Hands out names that are not in use.
@@ -50,7 +52,7 @@ class Names:
 def identifiers(tree: gast.AST) -> set[str]:
     """Every identifier of a tree that could clash with a variable: names, arguments, functions, imports."""
     found: set[str] = set()
-    for node in gast.walk(tree):
+    for node in nodes.walk(tree):
         for field in ("id", "name", "arg", "rest", "asname"):
             value = getattr(node, field, None)
             if isinstance(value, str):

@@ -11,7 +11,7 @@ from typing import Any
 
 import gast
 
-from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree import dataflow, nodes
 
 CONSTANT_ATTRIBUTES = {
     "shape",
@@ -81,7 +81,7 @@ class Taint:
                 elif any(self.expr(a) for a in self.arguments(s.value)) and not self.discrete_call(s.value):
                     for a in s.value.args:  # the callee may write one argument into another
                         self.add_target(a)
-            for walrus in gast.walk(s) if not isinstance(s, gast.FunctionDef) else ():
+            for walrus in nodes.walk(s) if not isinstance(s, gast.FunctionDef) else ():
                 if isinstance(walrus, gast.NamedExpr) and self.expr(walrus.value):
                     self.names.add(walrus.target.id)
                 elif isinstance(walrus, gast.Call) and any(
@@ -143,4 +143,4 @@ class Taint:
             return self.expr(e.value)
         if isinstance(e, gast.Lambda):
             return bool(dataflow.free_names(e) & self.names)
-        return any(self.expr(c) for c in gast.iter_child_nodes(e) if isinstance(c, gast.AST))
+        return any(self.expr(c) for c in nodes.children(e) if isinstance(c, gast.AST))

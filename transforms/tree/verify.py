@@ -19,7 +19,7 @@ from typing import Any
 
 import gast
 
-from srcgrad.transforms.tree import dataflow
+from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.write import unparse
 
 Block = list[Any]
@@ -80,7 +80,7 @@ def after_check(tree: Any) -> None:
         if isinstance(node, REFUSED):
             raise broken("check", f"{type(node).__name__} is left in", node)
         if not isinstance(node, SCOPES):
-            todo.extend(gast.iter_child_nodes(node))
+            todo.extend(nodes.children(node))
 
 
 # desugar
@@ -130,7 +130,7 @@ def _no_control_flow(s: Any, e: Any, carries: Carries, discrete: Carries, truth:
     if isinstance(e, (gast.Compare, gast.JoinedStr)) or (isinstance(e, gast.Call) and discrete(e)):
         return  # whatever decides inside, the result carries no derivative
     passes = isinstance(e, gast.BoolOp) or (isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.Not))
-    for child in gast.iter_child_nodes(e):
+    for child in nodes.children(e):
         if isinstance(child, gast.expr):
             _no_control_flow(s, child, carries, discrete, truth and passes)
         elif isinstance(child, gast.keyword):
@@ -191,7 +191,7 @@ def is_value(e: Any, carries: Carries, discrete: Carries) -> bool:
     """An atom, an operation on atoms, or an expression that carries no derivative."""
     if is_atom(e) or not carries(e):
         return True
-    parts = list(gast.iter_child_nodes(e))
+    parts = list(nodes.children(e))
     if isinstance(e, gast.Call):
         method = isinstance(e.func, gast.Attribute)
         parts = [e.func.value if method else e.func, *e.args, *(k.value for k in e.keywords)]
@@ -276,6 +276,6 @@ def after_simplify(body: Block, parameters: Iterable[str], made: Iterable[str]) 
     tried = {id(x) for s in statements(body) if isinstance(s, gast.Try) for x in statements([s])}
     for s in statements(body):
         to = s.targets[0] if isinstance(s, gast.Assign) and id(s) not in tried else None
-        calls = to is not None and any(isinstance(n, gast.Call) for n in gast.walk(s.value))
+        calls = to is not None and any(isinstance(n, gast.Call) for n in nodes.walk(s.value))
         if isinstance(to, gast.Name) and to.id in made - read and not calls:
             raise broken("simplify", f"`{to.id}` is never read", s)
