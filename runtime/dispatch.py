@@ -49,12 +49,17 @@ class Plan:
 
 
 def forward(
-    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, exposed: bool = False
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    exposed: bool = False,
+    known: Any = None,
 ) -> tuple[Any, Any]:
     """The value of `function(*args, **kwargs)`, and what `reverse` needs; `exposed` says that the memory of
-    the arguments or the result is written later, so that copies are kept."""
+    the arguments or the result is written later, so that copies are kept; `known` is the plan of the call,
+    where it has been made before."""
     keywords = {} if kwargs is None else kwargs
-    plan = plan_of(function, args, keywords, _exposed if exposed else None)
+    plan = plan_of(function, args, keywords, _exposed if exposed else None) if known is None else known
     if plan.back is None:
         return plan.forward(*args, **keywords), (plan, None, len(args))
     inputs = inputs_of(function, plan)

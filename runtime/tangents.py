@@ -280,6 +280,13 @@ def leaves(x: Any) -> list[Any]:
     return leaves_of(x, x)
 
 
+def as_input(value: Any) -> Any:
+    """A test input as rules write it: lists are arrays of doubles, tuples stay sequences."""
+    if isinstance(value, list):
+        return np.array(value, dtype=np.float64)
+    return tuple(as_input(v) for v in value) if type(value) is tuple else value
+
+
 def leaves_of(t: Any, x: Any) -> list[Any]:
     """What stands in `t`, a tangent or cotangent of `x`, in the places of the leaves of `x`."""
     if is_leaf(x):

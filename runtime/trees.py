@@ -255,6 +255,17 @@ def sequence(x: Any) -> Any:
     return list(x)
 
 
+def equal_length(*lengths: int) -> int:
+    """The length that all of `lengths` are; zip's own error where they differ.
+
+    >>> equal_length(2, 2)
+    2
+    """
+    if len(set(lengths)) > 1:
+        list(zip(*map(range, lengths), strict=True))
+    return lengths[0]
+
+
 def sort_array(x: Any, axis: int = -1, kind: Any = None) -> Any:
     """What `x.sort(axis, kind)` leaves in an array."""
     return np.sort(x, axis=axis, kind=kind)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from srcgrad.controls import checkpoint as checkpoint
     from srcgrad.controls import custom_jvp as custom_jvp
     from srcgrad.controls import custom_vjp as custom_vjp
+    from srcgrad.controls import intercept as intercept
     from srcgrad.controls import stop_gradient as stop_gradient
     from srcgrad.derivatives import elementwise_grad as elementwise_grad
     from srcgrad.derivatives import grad as grad
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from srcgrad.derivatives import jvp as jvp
     from srcgrad.derivatives import value_and_grad as value_and_grad
     from srcgrad.derivatives import vjp as vjp
+    from srcgrad.loops import checkpointed_loop as checkpointed_loop
     from srcgrad.runtime.errors import SrcgradError as SrcgradError
 
 __version__ = "0.1.0"
@@ -38,7 +40,10 @@ _HERE = {
         "srcgrad.derivatives",
     ),
     "check_grads": "srcgrad.checks",
-    **dict.fromkeys(["stop_gradient", "custom_vjp", "custom_jvp", "checkpoint"], "srcgrad.controls"),
+    "checkpointed_loop": "srcgrad.loops",
+    **dict.fromkeys(
+        ["stop_gradient", "intercept", "custom_vjp", "custom_jvp", "checkpoint"], "srcgrad.controls"
+    ),
     **dict.fromkeys(
         [
             "SrcgradError",

@@ -28,6 +28,57 @@ def stop_gradient(x: Any) -> Any:
 table.nondifferentiable(stop_gradient, alias="maybe", shape="anything")
 
 
+def intercept(x: Any, function: Callable[[Any], Any]) -> Any:
+    """`x`; whoever differentiates hands the derivative that passes this point to `function`: in reverse mode
+    the cotangent of `x`, in forward mode its tangent, either in the structure, shapes and dtypes of `x`. What
+    `function` returns goes on in its place; if that is None, it goes on as it is.
+
+    >>> from srcgrad import grad, jvp
+    >>> def clipped(x):
+    ...     y = intercept(x * x, lambda d: min(d, 1.0))
+    ...     return 5.0 * y
+    >>> grad(clipped)(3.0)
+    6.0
+    >>> seen = []
+    >>> jvp(lambda x: intercept(x * x, lambda d: seen.append(d)) * 5.0, (3.0,), (1.0,))
+    (45.0, 30.0)
+    >>> seen
+    [6.0]
+    """
+    if hasattr(x, "register_hook") and x.requires_grad:
+        x = x.view_as(x)
+        x.register_hook(function)
+    return x
+
+
+def _received(function: Any, g: Any, x: Any) -> Any:
+    """What goes on in the place of the cotangent `g` of `x`."""
+    bar = trees.like(g, x)
+    made = function(bar)
+    return tangents.cotangent(bar if made is None else made, x, "what intercept was returned", "argument")
+
+
+def _sent(function: Any, x_dot: Any, x: Any) -> Any:
+    """What goes on in the place of the tangent `x_dot` of `x`."""
+    dot = tangents.like(x_dot, x)
+    made = function(dot)
+    return tangents.given(dot if made is None else made, x, "the point of intercept")
+
+
+def _unchanged(d: Any) -> None:
+    """An inspection that sees nothing, to test with."""
+
+
+@reverse(intercept, alias="maybe", at=[(2.0, _unchanged), ([1.0, -2.0], _unchanged)])
+def _intercept_reverse(g: Any, y: Any, x: Any, function: Any) -> Any:
+    return _received(function, g, x)
+
+
+@forward(intercept)
+def _intercept_forward(x_dot: Any, y: Any, x: Any, function: Any) -> Any:
+    return _sent(function, x_dot, x)
+
+
 class Custom:
     """A function with derivatives of its own. `plan(args, kwargs)` tells the dispatcher how to differentiate
     a call of it, `tangent_plan(args, kwargs, dots)` how to do so forwards."""
@@ -411,4 +462,4 @@ def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 checkpoint.__srcgrad_wraps__ = True  # type: ignore[attr-defined]
 table.nondifferentiable(_still)
-__all__ = ["checkpoint", "custom_jvp", "custom_vjp", "stop_gradient"]
+__all__ = ["checkpoint", "custom_jvp", "custom_vjp", "intercept", "stop_gradient"]

@@ -48,6 +48,12 @@ _compiled: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDicti
 _lock = threading.RLock()
 
 
+def forget() -> None:
+    """Drop all compiled forms: a rule was filed."""
+    with _lock:
+        _compiled.clear()
+
+
 def _target(
     fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[types.FunctionType, tuple[Any, ...]]:
@@ -57,7 +63,7 @@ def _target(
     inner, before = transform_in(fun)
     if inner is not None:
         return inner.__srcgrad_call__((*before, *args), kwargs), (*inner.leading, *before)
-    return plain_function(fun)
+    return plain_function(fun, len(args), tuple(kwargs))
 
 
 def _known(form: str, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[Any]) -> Any:

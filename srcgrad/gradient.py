@@ -7,6 +7,7 @@ import functools
 import inspect
 import threading
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -66,6 +67,15 @@ class Compiled:
         return any(space.get(name) is not value for space, name, value in self.dependencies)
 
 
+_with_forms: weakref.WeakSet[Lazy] = weakref.WeakSet()
+
+
+def forget() -> None:
+    """Drop all compiled gradients: a rule was filed."""
+    for lazy in list(_with_forms):
+        lazy._compiled.clear()
+
+
 class Lazy:
     """What all transformed functions share: the primal, its signature, methods, compilation under a lock."""
 
@@ -116,7 +126,7 @@ class Lazy:
         inner, before = transform_in(self.primal)
         if inner is not None:
             return inner.__srcgrad_call__((*before, *args), kwargs)
-        return plain_function(self.primal)[0]
+        return plain_function(self.primal, len(args), tuple(kwargs))[0]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
@@ -138,11 +148,15 @@ def transform_in(fun: Any) -> tuple[Lazy | None, tuple[Any, ...]]:
     return None, ()
 
 
-def plain_function(fun: Any) -> tuple[types.FunctionType, tuple[Any, ...]]:
-    """(the Python function to differentiate, arguments that it takes before the caller's)."""
-    if isinstance(fun, types.FunctionType):
+def plain_function(
+    fun: Any, count: int | None = None, keywords: tuple[str, ...] = ()
+) -> tuple[types.FunctionType, tuple[Any, ...]]:
+    """(the Python function to differentiate, arguments that it takes before the caller's). One with a rule is
+    called with `count` arguments and with `keywords`."""
+    ruled = table.find(fun) is not None
+    if isinstance(fun, types.FunctionType) and not ruled:
         return fun, ()
-    if isinstance(fun, types.MethodType):
+    if isinstance(fun, types.MethodType) and not ruled:
         inner, before = plain_function(fun.__func__)
         return inner, (*before, fun.__self__)
     plain = getattr(fun, "__srcgrad_plain__", None)  # a function with derivatives of its own
@@ -154,14 +168,15 @@ def plain_function(fun: Any) -> tuple[types.FunctionType, tuple[Any, ...]]:
     if isinstance(njit, types.FunctionType):
         return njit, ()
     call = getattr(type(fun), "__call__", None)  # noqa: B004 (the function itself is wanted)
-    if isinstance(call, types.FunctionType) and not isinstance(fun, type):
+    if isinstance(call, types.FunctionType) and not isinstance(fun, type) and not ruled:
         return call, (fun,)
-    if table.find(fun) is not None:
-        try:
-            count = sum(p.default is p.empty for p in inspect.signature(fun).parameters.values())
-        except (ValueError, TypeError):
-            count = getattr(fun, "nin", 1)
-        return dispatch._wrapper(fun, count, ()), ()
+    if ruled:
+        if count is None:
+            try:
+                count = sum(p.default is p.empty for p in inspect.signature(fun).parameters.values())
+            except (ValueError, TypeError):
+                count = getattr(fun, "nin", 1)
+        return dispatch._wrapper(fun, count, keywords), ()
     name = getattr(fun, "__qualname__", repr(fun))
     raise SourceError(
         f"`{name}` has no Python source to differentiate and no derivative rule. Wrap it in a Python "
@@ -191,10 +206,12 @@ class Gradient(Lazy):
             return inner._parameters
         return inspect.signature(self.plain, follow_wrapped=False)
 
-    def _wanted(self, leading: int, args: tuple[Any, ...]) -> tuple[str, ...]:
+    def _wanted(
+        self, leading: int, args: tuple[Any, ...], signature: inspect.Signature | None = None
+    ) -> tuple[str, ...]:
         """The names of the differentiated parameters; an element of `*args` as "args:2"."""
         names: list[str] = []
-        parameters = list(self._parameters.parameters.values())
+        parameters = list((signature or self._parameters).parameters.values())
         called = parameters[leading:]
         positional = [p.name for p in called if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         variadic = next((p.name for p in called if p.kind is p.VAR_POSITIONAL), None)
@@ -254,6 +271,7 @@ class Gradient(Lazy):
             leading = len(self.leading) + self.is_method
             made = Compiled(*build.gradient(self, (*self.leading, *args), kwargs, leading))
             self._compiled[key] = made
+            _with_forms.add(self)
             return made
 
     # Looking ------------------------------------------------------------------------------------------------
@@ -280,6 +298,7 @@ class Gradient(Lazy):
 
                 known = Compiled(*build.generic_gradient(self, len(self.leading) + self.is_method))
                 self._compiled[("generic",)] = known
+                _with_forms.add(self)
             return known
 
     # As an input of other transforms ------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 
 from srcgrad.runtime import dispatch, trees
 from srcgrad.runtime.errors import AliasError
+from srcgrad.runtime.rules import table
 from srcgrad.transforms.compile import (
     Callee,
     Compiler,
@@ -43,12 +44,13 @@ class Emitted(NamedTuple):
 def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: int) -> Emitted:
     """The emitted gradient for arguments of the kinds of `args` and `kwargs`."""
     function = df.plain_for(args[leading:] if leading else args, kwargs)
-    signature = df._parameters
+    ruled = table.find(df.primal) is not None
+    signature = inspect.signature(function, follow_wrapped=False) if ruled else df._parameters
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         raise TypeError(f"{df._title}() {error}") from None
-    wanted = df._wanted(leading, args[leading:])
+    wanted = df._wanted(leading, args[leading:], signature)
     given: dict[str, Fact] = {}
     floating = set()
     for n, v in bound.arguments.items():
@@ -63,7 +65,7 @@ def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: in
                 floating.add(n)
     for w in wanted:
         base, _, position = w.partition(":")
-        value = bound.arguments.get(
+        value: Any = bound.arguments.get(
             base, signature.parameters[base].default if base in signature.parameters else None
         )
         trees.check_argument(value[int(position)] if position else value, w)
@@ -188,6 +190,11 @@ def _weak(fact: Fact) -> Fact:
 
 
 _CALLS: dict[Any, Any] = {}
+
+
+def forget() -> None:
+    """Drop the compiled calls: a rule was filed."""
+    _CALLS.clear()
 
 
 def constructor(cls: type, initialise: types.FunctionType) -> types.FunctionType:

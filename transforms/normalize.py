@@ -297,16 +297,18 @@ class _Flatten:
                 function is zip
                 and it.args
                 and not any(isinstance(a, gast.Starred) for a in it.args)
-                and not it.keywords
+                and all(k.arg == "strict" and isinstance(k.value, gast.Constant) for k in it.keywords)
             ):
                 parts = [self.sequence(a, s, out) for a in it.args]
                 if any(p is None for p in parts):
                     return None
                 lengths = [p[0] for p in parts]
+                strict = any(k.value.value for k in it.keywords)
+                common = call(self.support(trees.equal_length), *lengths) if strict else None
                 length = (
                     lengths[0]
                     if len(lengths) == 1
-                    else self.temporary(self.builtin(min, *lengths), s, out, "n")
+                    else self.temporary(common or self.builtin(min, *lengths), s, out, "n", tainted=False)
                 )
                 return length, lambda k: tuple_([p[1](clone(k)) for p in parts])
             if function is reversed and len(it.args) == 1:

@@ -451,5 +451,10 @@ def compile_jvp(
 _CALLS: dict[Any, Any] = {}
 
 
+def forget() -> None:
+    """Drop the compiled calls: a rule was filed."""
+    _CALLS.clear()
+
+
 def weak_fact(value: Any, path: str) -> Fact:
     return weakened(fact_of(value, path), path)

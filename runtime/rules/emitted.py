@@ -22,6 +22,7 @@ nondifferentiable(
     dispatch.plan_of,
     trees.new_object,
     trees.ordered,
+    trees.equal_length,
 )
 
 

@@ -563,13 +563,14 @@ def inverse_transposed_forward(a_dot, y, a):
 
 
 @reverse(
-    support.cofactors, at=[A, [[1.0, 2.0], [2.0, 4.0]], np.zeros((2, 2)), square(2, 3, 3), generic(3, 3)]
+    support.cofactors,
+    at=[A, [[1.0, 2.0], [2.0, 4.0]], np.zeros((2, 2)), square(2, 3, 3), generic(3, 3), complexes(3, 3)],
 )
 def cofactors_(g, y, a):
     """In the singular vectors' basis the cofactors are products of the other singular values."""
     u, s, vh, factor = oriented_svd(a)
     inner = adjoint(u) @ (factor * g) @ adjoint(vh)
-    return np.conj(u @ second_minors(inner, s) @ vh)
+    return np.conj(u) @ second_minors(inner, s) @ np.conj(vh)
 
 
 @forward(support.cofactors)

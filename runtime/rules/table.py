@@ -61,6 +61,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from srcgrad.runtime.errors import ArgumentError
+
 Function = Callable[..., Any]
 Alias = Literal["fresh", "view", "maybe"]
 
@@ -193,7 +195,7 @@ def _distinct(functions: Iterable[Function]) -> tuple[Function, ...]:
 def _file(rule: Rule, functions: Iterable[Function]) -> None:
     for function in _distinct(functions):
         if function in _TABLE:
-            raise ValueError(f"{function!r} has a rule already: {_TABLE[function].name}")
+            raise ArgumentError(f"{function!r} has a rule already: {_TABLE[function].name}")
         _TABLE[function] = rule
 
 
@@ -244,7 +246,7 @@ def reverse(
         names = (parameters[0].name,) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
         unknown = set(names) - {p.name for p in parameters}
         if unknown:
-            raise ValueError(f"the rule {rule.__name__} has no parameter {', '.join(sorted(unknown))}")
+            raise ArgumentError(f"the rule {rule.__name__} has no parameter {', '.join(sorted(unknown))}")
         made = Rule(
             rule.__name__,
             _distinct(functions),
