@@ -137,7 +137,7 @@ def is_contiguous(array: Array) -> bool:
 
 def overlaps_itself(array: Array) -> bool:
     """Whether one memory location is more than one element (an expanded array)."""
-    if isinstance(array, np.generic):
+    if isinstance(array, np.generic) or not array.size:
         return False
     return any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
 

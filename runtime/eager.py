@@ -20,6 +20,7 @@ from srcgrad.runtime import (
     nn,
     optim,
     tensor_create,
+    tensor_extra,
     tensor_index,
     tensor_inplace,
     tensor_join,
@@ -39,8 +40,9 @@ from srcgrad.runtime.autograd.modes import (
     is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
+    state,
 )
-from srcgrad.runtime.tensor import FUNCTIONS, operand_dtype
+from srcgrad.runtime.tensor import FUNCTIONS, operand_dtype, with_out
 from srcgrad.runtime.tensor_base import Tensor
 from srcgrad.runtime.tensor_linalg import linalg
 from srcgrad.runtime.tensor_print import set_printoptions
@@ -64,6 +66,7 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"srcgrad\.run
 
 ROOMS = (
     tensor_create,
+    tensor_extra,
     tensor_index,
     tensor_inplace,
     tensor_join,
@@ -97,6 +100,11 @@ def promote_types(type1: Any, type2: Any) -> dtype:
 def can_cast(from_: Any, to: Any) -> bool:
     """Whether in-place operations may store one dtype in the other."""
     return _can_cast(as_dtype(from_).numpy, as_dtype(to).numpy)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether `detect_anomaly` is on in this thread."""
+    return state.anomaly
 
 
 def numel(input: Tensor) -> int:
@@ -153,6 +161,16 @@ def get_printoptions() -> dict[str, Any]:
     return {name: getattr(Options, name) for name in names}
 
 
+_WITH_OUT = (
+    "abs absolute addcdiv addcmul addmm all amax amin any argmax argmin bitwise_and bitwise_not bitwise_or "
+    "bitwise_xor bmm cat ceil clamp clamp_max clamp_min clip concat concatenate conj cross cummax cummin "
+    "cumprod cumsum diag diff dot eq fix floor floor_divide frac gather ge ger greater greater_equal gt "
+    "hstack index_select inner inverse isfinite kron kthvalue le lerp less less_equal log_softmax "
+    "logical_and logical_not logical_or logical_xor logsumexp lt masked_select matmul matrix_power max "
+    "mean median min mm mode mv nanmean nansum ne neg negative norm not_equal outer pow prod "
+    "round sign softmax sort square stack std sum take tensordot topk tril triu trunc var vdot vstack where"
+).split()
+FUNCTIONS.update({name: with_out(FUNCTIONS[name]) for name in _WITH_OUT if name in FUNCTIONS})
 globals().update({d.name: d for d in ALL if d.name not in globals()})
 globals().update({name: f for name, f in FUNCTIONS.items() if name not in globals()})
 globals()["bool"] = as_dtype(np.bool_)
@@ -160,38 +178,50 @@ globals()["float"], globals()["int"] = as_dtype("float32"), as_dtype("int32")
 
 __all__ = [
     "BoolTensor", "ByteTensor", "DoubleTensor", "FloatTensor", "Generator", "IntTensor", "LongTensor",
-    "Size", "Tensor", "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "addmm", "all",
-    "allclose", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos", "arccosh", "arcsin",
-    "arcsinh", "arctan", "arctanh", "argmax", "argmin", "argsort", "as_strided", "as_tensor", "asarray",
-    "asin", "asinh", "atan", "atan2", "atanh", "autograd", "baddbmm", "bernoulli", "bincount",
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bmm", "bool", "broadcast_tensors",
-    "broadcast_to", "can_cast", "cat", "cdouble", "ceil", "cfloat", "cholesky", "chunk", "clamp",
-    "clamp_max", "clamp_min", "clip", "clone", "complex128", "complex64", "concat", "concatenate", "conj",
-    "conj_physical", "copysign", "cos", "cosh", "count_nonzero", "cross", "cuda", "cummax", "cummin",
-    "cumprod", "cumsum", "deg2rad", "det", "device", "diag", "diagonal", "diff", "dist", "div", "divide",
-    "dot", "double", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf",
-    "erfc", "exp", "exp2", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float",
-    "float16", "float32", "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod",
-    "frac", "from_dlpack", "from_numpy", "full", "full_like", "gather", "ge", "ger", "get_default_dtype",
-    "get_printoptions", "greater", "greater_equal", "gt", "half", "hstack", "hypot", "iinfo", "imag",
-    "index_add", "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "inner",
-    "int", "int16", "int32", "int64", "int8", "inverse", "is_complex", "is_floating_point",
-    "is_grad_enabled", "is_inference_mode_enabled", "is_tensor", "isclose", "isfinite", "isinf", "isnan",
-    "kron", "kthvalue", "le", "lerp", "less", "less_equal", "linalg", "linspace", "load", "log", "log10",
-    "log1p", "log2", "log_softmax", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "logit", "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter",
-    "masked_select", "matmul", "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min",
-    "minimum", "mm", "moveaxis", "movedim", "mul", "multinomial", "multiply", "mv", "nan", "nan_to_num",
-    "nanmean", "nansum", "narrow", "ne", "neg", "negative", "newaxis", "nn", "no_grad", "nonzero", "norm",
-    "normal", "not_equal", "numel", "ones", "ones_like", "optim", "outer", "permute", "pi", "pinverse",
-    "positive", "pow", "prod", "promote_types", "rad2deg", "rand", "rand_like", "randint", "randint_like",
-    "randn", "randn_like", "randperm", "ravel", "real", "reciprocal", "relu", "remainder",
-    "repeat_interleave", "reshape", "resolve_conj", "result_type", "roll", "rot90", "round", "rsqrt",
-    "save", "scalar_tensor", "scatter", "scatter_add", "select", "set_default_dtype", "set_grad_enabled",
-    "set_printoptions", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slogdet",
-    "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "sub", "subtract",
-    "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split",
-    "tensordot", "tile", "topk", "trace", "transpose", "tril", "triu", "true_divide", "trunc", "uint16",
-    "uint32", "uint64", "uint8", "unbind", "unflatten", "unique", "unsqueeze", "var", "var_mean", "vdot",
-    "vstack", "where", "xlogy", "zeros", "zeros_like",
+    "Size", "Tensor", "abs", "abs_", "absolute", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul",
+    "addmm", "addmv", "addr", "adjoint", "all", "allclose", "amax", "amin", "aminmax", "angle", "any",
+    "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmin",
+    "argsort", "argwhere", "as_strided", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2",
+    "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "autograd", "baddbmm", "bernoulli", "bincount",
+    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to",
+    "bucketize", "can_cast", "cartesian_prod", "cat", "cdist", "cdouble", "ceil", "ceil_", "cfloat",
+    "chain_matmul", "cholesky", "chunk", "clamp", "clamp_", "clamp_max", "clamp_min", "clip", "clone",
+    "column_stack", "combinations", "complex128", "complex64", "concat", "concatenate", "conj",
+    "conj_physical", "copysign", "corrcoef", "cos", "cos_", "cosh", "count_nonzero", "cov", "cross",
+    "cuda", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "deg2rad", "det", "detach",
+    "device", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "diff", "digamma", "dist",
+    "div", "divide", "dot", "double", "dstack", "dtype", "e", "einsum", "empty", "empty_like",
+    "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "exp_", "expm1", "expm1_",
+    "eye", "fill_", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32",
+    "float64", "float_power", "floor", "floor_", "floor_divide", "fmax", "fmin", "fmod", "frac",
+    "from_dlpack", "from_numpy", "full", "full_like", "gather", "ge", "ger", "get_default_dtype",
+    "get_device", "get_printoptions", "greater", "greater_equal", "gt", "half", "heaviside", "histc",
+    "hsplit", "hstack", "hypot", "i0", "iinfo", "imag", "index_add", "index_copy", "index_fill",
+    "index_put", "index_select", "inf", "inference_mode", "inner", "int", "int16", "int32", "int64",
+    "int8", "inverse", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
+    "is_inference", "is_inference_mode_enabled", "is_nonzero", "is_same_size", "is_signed", "is_tensor",
+    "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "kron", "kthvalue",
+    "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load", "log", "log10", "log1p",
+    "log1p_", "log2", "log_", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace", "logsumexp", "long",
+    "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_power",
+    "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim",
+    "msort", "mul", "multinomial", "multiply", "mv", "nan", "nan_to_num", "nanmean", "nanmedian",
+    "nansum", "narrow", "narrow_copy", "ne", "neg", "neg_", "negative", "newaxis", "nn", "no_grad",
+    "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim", "outer", "permute",
+    "pi", "pinverse", "positive", "pow", "prod", "promote_types", "put", "quantile", "rad2deg", "rand",
+    "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "ravel", "real",
+    "reciprocal", "reciprocal_", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape",
+    "resolve_conj", "result_type", "roll", "rot90", "round", "round_", "row_stack", "rsqrt", "rsqrt_",
+    "rsub", "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "select",
+    "select_scatter", "set_default_dtype", "set_grad_enabled", "set_printoptions", "sgn", "short",
+    "sigmoid", "sigmoid_", "sign", "signbit", "sin", "sin_", "sinc", "sinh", "slice_scatter", "slogdet",
+    "softmax", "sort", "split", "split_with_sizes", "sqrt", "sqrt_", "square", "square_", "squeeze",
+    "stack", "std", "std_mean", "sub", "subtract", "sum", "swapaxes", "swapdims", "t", "take",
+    "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "tile",
+    "topk", "trace", "transpose", "trapezoid", "trapz", "tril", "tril_indices", "triu", "triu_indices",
+    "true_divide", "trunc", "trunc_", "uint16", "uint32", "uint64", "uint8", "unbind", "unflatten",
+    "unique", "unique_consecutive", "unsqueeze", "vander", "var", "var_mean", "vdot", "vsplit", "vstack",
+    "where", "xlogy", "zero_", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -8,6 +8,8 @@ recorded right here; everything else goes through `meet`, which applies PyTorch'
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +22,15 @@ from srcgrad.runtime.autograd.modes import inferring, paused, state, watched
 from srcgrad.runtime.autograd.nodes import Elementwise, elementwise_node, reversed_node, stand_in
 from srcgrad.runtime.autograd.record import announce, elementwise
 from srcgrad.runtime.tensor_base import Tensor, wrap
-from srcgrad.runtime.tensor_types import F32, F64, SCALAR_NAMES, default_dtype, number_kind, result_dtype
+from srcgrad.runtime.tensor_types import (
+    F32,
+    F64,
+    SCALAR_NAMES,
+    can_cast,
+    default_dtype,
+    number_kind,
+    result_dtype,
+)
 
 support.observers.add(Tensor)
 
@@ -338,20 +348,39 @@ for _name, _method in {
     setattr(Tensor, _name, _method)
 
 
-def _scaled(other: Any, alpha: Any) -> Any:
-    return other if alpha == 1 else other * alpha
+def _with_alpha(kind: type[Elementwise], compute: Any, input: Any, other: Any, alpha: Any) -> Any:
+    """`input +- alpha * other` as one node, which saves nothing."""
+    if as_operand(input) is NotImplemented or as_operand(other) is NotImplemented:
+        return NotImplemented
+    dtype = operand_dtype((input, other))
+    if dtype.kind == "b" or (dtype.kind in "iu" and isinstance(alpha, float)):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    x, y = cast(input, dtype), cast(other, dtype)
+    with arrays.quiet():
+        try:
+            out = compute(x, y * dtype.type(alpha))
+        except ValueError:
+            raise shape_mismatch([np.shape(x), np.shape(y)]) from None
+    result = elementwise(kind, (input, other), (x, y), out, dtype)
+    node = result._history
+    if node is not None:
+        p, q = node.recipe.constants
+        node.recipe = dataclasses.replace(node.recipe, constants=(p, None if q is None else q * alpha))
+    return result
 
 
 @public("add")
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """`input + alpha * other`."""
-    return result_or_error(_apply(_add, input, _scaled(other, alpha)), "add", input, other, out)
+    got = _apply(_add, input, other) if alpha == 1 else _with_alpha(Add, np.add, input, other, alpha)
+    return result_or_error(got, "add", input, other, out)
 
 
 @public("sub", "subtract")
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """`input - alpha * other`."""
-    return result_or_error(_apply(_sub, input, _scaled(other, alpha)), "sub", input, other, out)
+    got = _apply(_sub, input, other) if alpha == 1 else _with_alpha(Sub, np.subtract, input, other, alpha)
+    return result_or_error(got, "sub", input, other, out)
 
 
 @public("mul", "multiply")
@@ -386,8 +415,29 @@ def write_out(out: Tensor, result: Tensor, *inputs: Any) -> Tensor:
         )
     if out._array.shape != result._array.shape:
         out._array = np.empty_like(result._array, dtype=out._array.dtype)
+    if not can_cast(result._array.dtype, out._array.dtype):
+        raise RuntimeError(
+            f"result type {type_name(result._array.dtype)} can't be cast to the desired output type "
+            f"{type_name(out._array.dtype)}"
+        )
     store(out, result._array)
     return out
+
+
+def with_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with the keyword `out=`, where the result is also written."""
+
+    @functools.wraps(function)
+    def called(*args: Any, out: Any = None, **keywords: Any) -> Any:
+        if out is None:
+            return function(*args, **keywords)
+        flat = [e for x in (*args, *keywords.values()) for e in (x if type(x) in (list, tuple) else (x,))]
+        if type(out) in (list, tuple):
+            results = function(*args, **keywords)
+            return type(results)(*[write_out(o, r, *flat) for o, r in zip(out, results, strict=True)])
+        return write_out(out, function(*args, **keywords), *flat)
+
+    return called
 
 
 def type_name(dtype: np.dtype[Any]) -> str:

@@ -5,17 +5,29 @@
 from __future__ import annotations
 
 import operator
+import threading
+import warnings
 from typing import Any
 
 import numpy as np
 
 from srcgrad.runtime import arrays, support
 from srcgrad.runtime.autograd.graph import LEAF, Node, target_of
-from srcgrad.runtime.autograd.nodes import check_version, rule_node, stand_in, version_of
+from srcgrad.runtime.autograd.nodes import rule_node, stand_in, version_of, watching
 from srcgrad.runtime.autograd.record import call, tracked
 from srcgrad.runtime.tensor import public
 from srcgrad.runtime.tensor_base import Tensor, install, own_memory, shell, wrap
-from srcgrad.runtime.tensor_inplace import bump, carried, check_writable, copy_, in_place, method, rebase
+from srcgrad.runtime.tensor_inplace import (
+    FillBackward3,
+    bump,
+    carried,
+    check_writable,
+    copy_,
+    fill_,
+    in_place,
+    method,
+    rebase,
+)
 from srcgrad.runtime.tensor_join import tril, triu
 from srcgrad.runtime.tensor_types import TYPE_NAMES
 from srcgrad.runtime.tensor_views import ALIAS, SELECT, SLICE, dimension, expand, select, unsqueeze, view_of
@@ -28,21 +40,48 @@ TAKE = rule_node("TakeBackward0", np.take)
 MASKED_SELECT = rule_node("MaskedSelectBackward0", operator.getitem)
 
 
+def _is_several(index: Any) -> bool:
+    """Whether a list stands for a tuple: PyTorch takes it so if it holds lists, tensors, slices, None or
+    `...`."""
+    if type(index) is not list or len(index) >= 32:
+        return False
+    if not any(e is None or e is Ellipsis or isinstance(e, list | tuple | slice | Tensor) for e in index):
+        return False
+    warnings.warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] for "
+        "x[seq]",
+        UserWarning,
+        stacklevel=4,
+    )
+    return True
+
+
+_NO_INDEX = "tensors used as indices must be long, int, byte or bool tensors"
+
+
+def _index_array(a: Any) -> Any:
+    """An array of indices, or a mask (also one of bytes)."""
+    if a.dtype == np.uint8:
+        return a != 0
+    if a.dtype.kind != "b" and a.dtype.name not in ("int64", "int32"):
+        raise IndexError(_NO_INDEX)
+    return a
+
+
 def _plain(index: Any) -> tuple[list[Any], bool]:
     """The parts of an index in NumPy's terms, and whether it is basic (gives a view)."""
-    parts = list(index) if type(index) is tuple else [index]
+    parts = list(index) if type(index) is tuple or _is_several(index) else [index]
     basic = True
     out: list[Any] = []
     for p in parts:
         if isinstance(p, Tensor):
             a = p._array
-            if a.dtype.kind in "fc":
-                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-            if a.ndim == 0 and a.dtype.kind != "b":
+            if a.ndim == 0 and a.dtype.kind in "iu":
                 out.append(int(a))
             else:
                 basic = False
-                out.append(own_memory(p) if a.ndim else bool(a))
+                a = _index_array(own_memory(p) if a.ndim else a)
+                out.append(a if a.ndim else bool(a))
         elif type(p) is slice:
             start, stop, step = (None if e is None else operator.index(e) for e in (p.start, p.stop, p.step))
             if step is not None and step <= 0:
@@ -67,15 +106,11 @@ def _plain(index: Any) -> tuple[list[Any], bool]:
             a = np.asarray([e._array if isinstance(e, Tensor) else e for e in p])
             if a.size == 0:
                 a = a.astype(np.int64)
-            if a.dtype.kind in "fc":
-                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
             basic = False
-            out.append(a)
+            out.append(_index_array(a))
         elif arrays.is_array(p) and p.ndim:
-            if p.dtype.kind in "fc":
-                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
             basic = False
-            out.append(p)
+            out.append(_index_array(p))
         elif hasattr(p, "__index__"):
             out.append(operator.index(p))
         else:
@@ -102,6 +137,16 @@ def _check(parts: list[Any], shape: tuple[int, ...]) -> None:
         )
     if used > len(shape):
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    if parts.count(Ellipsis) > 1 if not any(arrays.is_array(p) for p in parts) else False:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    shapes = [p.shape for p in parts if arrays.is_array(p) and p.dtype.kind != "b"]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexError(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(str(list(s)) for s in shapes)
+        ) from None
     d = 0
     for position, p in enumerate(parts):
         if p is Ellipsis:
@@ -179,24 +224,33 @@ def getitem(self: Tensor, index: Any) -> Tensor:
                 out = select(out, 0, p)
             return out
         return viewed(self, tuple(parts))
-    key = tuple(parts) if len(parts) != 1 else parts[0]
-    out = own_memory(self)[key]
-    result: Tensor = _indexed(self, key, out, index)
+    source, key = _advanced(self, parts)
+    result: Tensor = _indexed(source, key, own_memory(source)[key], index)
     return result
 
 
-class Index(INDEX):  # type: ignore[valid-type, misc]
-    """Indexing by tensors: notices later changes of the index tensors."""
+def _advanced(self: Tensor, parts: list[Any]) -> tuple[Tensor, Any]:
+    """What an index with tensors in it means: a view by its basic parts, then an index with only tensors."""
+    basic: list[Any] = []
+    rest: list[Any] = []
+    for p in parts:
+        if isinstance(p, bool):
+            basic.append(None)
+            rest.append(np.zeros(int(p), np.int64))
+        elif arrays.is_array(p):
+            basic += [slice(None)] * (p.ndim if p.dtype.kind == "b" else 1)
+            rest.append(p)
+        else:
+            basic.append(p)
+            if type(p) is not int:
+                rest.append(p if p is Ellipsis else slice(None))
+    plain = all(p is Ellipsis or (type(p) is slice and p == slice(None)) for p in basic)
+    source = self if plain else viewed(self, tuple(basic))
+    return source, tuple(rest) if len(rest) != 1 else rest[0]
 
-    __slots__ = ("watched",)
 
-    def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
-        for t, version in self.watched:
-            check_version(t, version)
-        return super().apply(g, graph)
-
-
-Index.__name__ = Index.__qualname__ = "IndexBackward0"
+Index = watching(INDEX)
+"""Indexing by tensors: notices later changes of the index tensors."""
 
 
 def _indexed(self: Tensor, key: Any, out: Any, index: Any) -> Tensor:
@@ -217,7 +271,7 @@ class IndexPut(Node):
     accumulate: bool
 
     def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
-        old, new = self._targets
+        old, new = self._targets if len(self._targets) == 2 else (self._targets[0], None)
         rest = None
         if old is not None:
             if self.accumulate:
@@ -234,13 +288,24 @@ class IndexPut(Node):
         return rest, part
 
 
-IndexPut.__name__ = IndexPut.__qualname__ = "IndexPutBackward0"
+def _put_kind(name: str) -> type[IndexPut]:
+    return type(name, (IndexPut,), {"__slots__": ()})
 
 
-def _put(self: Tensor, key: Any, value: Tensor, accumulate: bool) -> Tensor:
-    recorded = tracked((self, value))
+INDEX_PUT = _put_kind("IndexPutBackward0")
+INDEX_ADD, INDEX_COPY = _put_kind("IndexAddBackward0"), _put_kind("IndexCopyBackward0")
+INDEX_FILL, SCATTER_ADD = _put_kind("IndexFillBackward0"), _put_kind("ScatterAddBackward0")
+SCATTER, SCATTER_NUMBER = _put_kind("ScatterBackward0"), _put_kind("ScatterBackward1")
+MASKED_SCATTER, PUT = _put_kind("MaskedScatterBackward0"), _put_kind("PutBackward0")
+_COPYING = threading.local()
+"""While a function that copies (`index_add`) runs: the tensor that it copied."""
+
+
+def _put(self: Tensor, key: Any, value: Tensor, accumulate: bool, kind: type[IndexPut] = INDEX_PUT) -> Tensor:
+    source = getattr(_COPYING, "source", None)
+    recorded = tracked((self if source is None else source, value))
     check_writable(self, recorded, not accumulate)
-    history = shell(self)._history if recorded else None
+    history = shell(self)._history if recorded and source is None else None
     a = own_memory(self)
     v = value._array
     if arrays.device_type(v) != arrays.device_type(a):
@@ -260,15 +325,17 @@ def _put(self: Tensor, key: Any, value: Tensor, accumulate: bool) -> Tensor:
         ) from None
     bump(self)
     if recorded:
-        node: Any = object.__new__(IndexPut)
-        node._link((self if history is LEAF else history, target_of(value)))
+        node: Any = object.__new__(kind)
+        old = target_of(source) if source is not None else self if history is LEAF else history
+        node._link((old,) if kind in (INDEX_FILL, SCATTER_NUMBER) else (old, target_of(value)))
         node.key, node.like, node.accumulate = key, stand_in(value._array), accumulate
         rebase(self, node)
     return self
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
-    if not isinstance(value, Tensor):
+    number = not isinstance(value, Tensor)
+    if number:
         if isinstance(value, int | float | complex | np.number | np.bool_):
             value = wrap(np.asarray(value, dtype=None)[()])
         else:
@@ -280,13 +347,11 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if basic:
         if isinstance(self._array, np.generic):
             own_memory(self)
-        target = viewed(self, tuple(parts)) if parts else self
-        if (
-            target._more is not None
-            and target._more.made == "no_grad"
-            and not (self._more and self._more.made)
-        ):
-            target._more.made = None
+        target = self if _is_whole(parts, self._array.shape) else viewed(self, tuple(parts))
+        _allow(self, target)
+        if target is self and number:
+            fill_(self, value, FillBackward3)
+            return
         value = _without_leading_ones(value, target._array.ndim)
         if target._array.shape != value._array.shape:
             expand(value, tuple(target._array.shape))
@@ -295,15 +360,32 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         _check_overlap(target._array, value._array)
         copy_(target, value)
         return
-    key = tuple(parts) if len(parts) != 1 else parts[0]
-    _put(self, key, value, False)
+    source, key = _advanced(self, parts)
+    if source is not self:
+        _allow(self, source)
+    _put(source, key, value, False)
+
+
+def _allow(self: Tensor, view: Tensor) -> None:
+    """A view made only to write through it may be written even if it was made under `no_grad`."""
+    if view._more is not None and view._more.made == "no_grad" and not (self._more and self._more.made):
+        view._more.made = None
+
+
+def _is_whole(parts: list[Any], shape: tuple[int, ...]) -> bool:
+    """Whether the index is the tensor itself: `x[...]`, `x[:]`."""
+    return all(
+        p is Ellipsis or (type(p) is slice and p.step in (None, 1) and p.indices(n) == (0, n, 1))
+        for p, n in zip(parts, shape, strict=False)
+    ) and len(parts) <= len(shape) + (Ellipsis in [p for p in parts if p is Ellipsis])
 
 
 def _check_overlap(target: Any, value: Any) -> None:
     """A part may be copied onto itself, but not onto another part of the same memory that overlaps it."""
     if not isinstance(target, np.ndarray) or not isinstance(value, np.ndarray) or target.size < 2:
         return
-    if target.ctypes.data == value.ctypes.data and target.strides == value.strides:
+    steps = [[s for s, n in zip(a.strides, a.shape, strict=True) if n > 1] for a in (target, value)]
+    if target.ctypes.data == value.ctypes.data and steps[0] == steps[1]:
         return
     if np.may_share_memory(target, value) and np.shares_memory(target, value):
         raise RuntimeError(
@@ -333,7 +415,9 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     a, i = input._array, index._array
     d = dimension(dim, a.ndim)
     if i.dtype.kind not in "iu":
-        raise RuntimeError("gather(): Expected dtype int64 for index")
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    if i.ndim != a.ndim:
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     if i.size and (i.min() < 0 or i.max() >= a.shape[d]):
         bad = int(i.min() if i.min() < 0 else i.max())
         raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {a.shape[d]}")
@@ -353,6 +437,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int) -> Tensor:
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     d = dimension(dim, input._array.ndim)
     i = index._array
+    if i.dtype.name not in ("int32", "int64"):
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if i.size and (i.max() >= input._array.shape[d] or i.min() < 0):
         raise IndexError("index out of range in self")
     key = (slice(None),) * d + (np.atleast_1d(i),)
@@ -361,6 +447,12 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @public("take")
 def take(input: Tensor, index: Tensor) -> Tensor:
+    i, n = index._array, input._array.size
+    if i.dtype.kind != "i":
+        raise RuntimeError("take(): Expected a long tensor for index")
+    if i.size and (i.max() >= n or i.min() < -n):
+        bad = int(i.max() if i.max() >= n else i.min())
+        raise IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements.")
     return call(TAKE, (input, index._array))
 
 
@@ -383,31 +475,29 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     return _put(self, tuple(parts), values, accumulate)
 
 
-@public("index_put")
-def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    return index_put_(input.clone(), indices, values, accumulate)
-
-
 def _along(self: Tensor, dim: int, index: Tensor) -> tuple[Any, ...]:
     d = dimension(dim, self._array.ndim)
     return (slice(None),) * d + (index._array,)
 
 
 def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    return _put(self, _along(self, dim, index), source if alpha == 1 else source * alpha, True)
+    return _put(self, _along(self, dim, index), source if alpha == 1 else source * alpha, True, INDEX_ADD)
 
 
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    return _put(self, _along(self, dim, index), source, False)
+    return _put(self, _along(self, dim, index), source, False, INDEX_COPY)
 
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     filler = value if isinstance(value, Tensor) else wrap(self._array.dtype.type(value))
-    return _put(self, _along(self, dim, index), filler, False)
+    kind = INDEX_FILL if filler._history is None else INDEX_PUT
+    return _put(self, _along(self, dim, index), filler, False, kind)
 
 
 def _scattered(self: Tensor, dim: int, index: Tensor, src: Any) -> tuple[tuple[Any, ...], Tensor]:
     i = index._array
+    if i.ndim != self._array.ndim:
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
     d = dimension(dim, self._array.ndim)
     if i.size and (i.min() < 0 or i.max() >= self._array.shape[d]):
         bad = int(i.min() if i.min() < 0 else i.max())
@@ -425,12 +515,21 @@ def scatter_(
     self: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None = None, value: Any = None
 ) -> Tensor:
     key, part = _scattered(self, dim, index, src if value is None else value)
-    return _put(self, key, part, reduce == "add")
+    if reduce not in (None, "add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if reduce == "multiply":
+        if tracked((self, part)):
+            raise RuntimeError("derivative for aten::scatter is not implemented")
+        np.multiply.at(own_memory(self), key, part._array.astype(self._array.dtype))
+        bump(self)
+        return self
+    kind = SCATTER if isinstance(src, Tensor) else SCATTER_NUMBER
+    return _put(self, key, part, reduce == "add", kind)
 
 
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     key, part = _scattered(self, dim, index, src)
-    return _put(self, key, part, True)
+    return _put(self, key, part, True, SCATTER_ADD)
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -448,7 +547,15 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     m = np.broadcast_to(mask._array, self._array.shape)
     n = int(np.count_nonzero(m))
-    return _put(self, (m,), source.reshape(-1)[:n], False)
+    if source.numel() < n:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    return _put(self, (m,), source.reshape(-1)[:n], False, MASKED_SCATTER)
+
+
+def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """Write `source` where `index` counts the elements as if the tensor were flat."""
+    key = np.unravel_index(index._array % max(self._array.size, 1), self._array.shape)
+    return _put(self, key, source, accumulate, PUT)
 
 
 for _f in (
@@ -460,6 +567,7 @@ for _f in (
     scatter_add_,
     masked_fill_,
     masked_scatter_,
+    put_,
 ):
     setattr(Tensor, _f.__name__, _f)
 
@@ -468,14 +576,20 @@ def _copying(name: str) -> None:
     changed = globals()[name + "_"]
 
     def function(input: Tensor, *args: Any, **keywords: Any) -> Tensor:
-        return changed(input.clone(), *args, **keywords)
+        _COPYING.source = input
+        try:
+            return changed(wrap(arrays.copied(input._array)), *args, **keywords)
+        finally:
+            _COPYING.source = None
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A copy of `input` changed by `{name}_`."
     public(name)(function)
 
 
-for _n in ("index_add", "index_copy", "index_fill", "scatter", "scatter_add", "masked_scatter"):
+for _n in (
+    "index_add", "index_copy", "index_fill", "index_put", "put", "scatter", "scatter_add", "masked_scatter",
+):  # fmt: skip
     _copying(_n)
 
 method("tril", tril)

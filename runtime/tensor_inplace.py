@@ -13,7 +13,7 @@ from srcgrad.runtime.autograd.modes import enable_grad, no_grad, paused, state
 from srcgrad.runtime.autograd.nodes import RuleUser
 from srcgrad.runtime.autograd.record import tracked
 from srcgrad.runtime.tensor import type_name
-from srcgrad.runtime.tensor_base import NO_COUNTER, Tensor, install, own_memory, shell, wrap
+from srcgrad.runtime.tensor_base import NO_COUNTER, More, Tensor, install, own_memory, shell, wrap
 from srcgrad.runtime.tensor_types import can_cast
 
 
@@ -73,10 +73,15 @@ def check_writable(t: Tensor, recorded: bool, overlapping: bool) -> None:
     assert more is not None
     if not recorded and base._fresh_history() is None:
         return
-    if base._history is LEAF:
+    if base._history is LEAF and more.made != "no_grad":
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation."
         )
+    _check_view(more)
+
+
+def _check_view(more: More) -> None:
+    """Views that may not be changed in place say so themselves, whatever their base is."""
     if more.made is not None:
         if more.made == "no_grad":
             raise RuntimeError(
@@ -184,11 +189,12 @@ class Zero(Node):
         return node
 
     def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
-        return (0 * g,)
+        return (wrap(np.zeros_like(g._array)) if graph else np.zeros_like(g),)
 
 
 ZeroBackward0 = type("ZeroBackward0", (Zero,), {"__slots__": ()})
 FillBackward2 = type("FillBackward2", (Zero,), {"__slots__": ()})
+FillBackward3 = type("FillBackward3", (Zero,), {"__slots__": ()})
 
 
 def in_place(
@@ -251,7 +257,7 @@ class CopyBackwards(Node):
 
         old, new = self._targets
         return (
-            0 * g if old is not None else None,
+            (wrap(np.zeros_like(g._array)) if graph else np.zeros_like(g)) if old is not None else None,
             support.unbroadcast(g, self.like) if new is not None else None,
         )
 
@@ -312,7 +318,7 @@ def _write_any(t: Tensor, value: Any) -> None:
     store(t, value.astype(mine) if value.dtype != mine else value, checked=False)
 
 
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: Any, kind: Any = FillBackward2) -> Tensor:
     """Set every element to `value`."""
     if isinstance(value, Tensor):
         if value._array.ndim:
@@ -322,7 +328,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             )
         if value.requires_grad:
             return copy_(self, value)
-        value = value.item()
+        value, kind = value.item(), FillBackward3
     recorded = tracked((self,))
     check_writable(self, recorded, True)
     history = shell(self)._history if recorded else None
@@ -334,7 +340,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         checked=False,
     )
     if recorded:
-        rebase(self, FillBackward2.make(history))  # type: ignore[attr-defined]
+        rebase(self, kind.make(history))
     return self
 
 
@@ -355,8 +361,22 @@ install(zeros_=zero_)
 
 
 def set_(self: Tensor, source: Tensor) -> Tensor:
+    """Take over the memory of `source`."""
     self._array = own_memory(source)
+    bump(self)
     return self
 
 
 install(set_=set_)
+
+
+def overwritten(self: Tensor, values: Any, name: str) -> Tensor:
+    """Write `values`, which depend on nothing, recorded as a node `name` whose gradient is zero."""
+    recorded = tracked((self,))
+    check_writable(self, recorded, False)
+    history = shell(self)._history if recorded else None
+    store(self, values, checked=False)
+    if recorded:
+        kind: Any = type(name, (Zero,), {"__slots__": ()})
+        rebase(self, kind.make(self if history is LEAF else history))
+    return self

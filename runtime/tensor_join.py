@@ -75,6 +75,8 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
 @public("flip")
 def flip(input: Tensor, *dims: Any) -> Tensor:
     axes = tuple(dimension(d, input._array.ndim) for d in shape_argument(dims))
+    if not input._array.ndim:
+        return input.clone()
     return call(FLIP, (input, axes), out=np.flip(input._array, axes).copy())
 
 
@@ -90,6 +92,8 @@ def flipud(input: Tensor) -> Tensor:
 
 @public("roll")
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    for d in (dims,) if isinstance(dims, int) else dims or ():
+        dimension(d, input._array.ndim)
     return call(ROLL, (input, shifts, dims))
 
 
@@ -128,6 +132,8 @@ def _joined(tensors: Any) -> list[Tensor]:
 
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
     """Join tensors along an existing dimension."""
+    if isinstance(tensors, Tensor):
+        raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     tensors = list(tensors)
     if not tensors:
         raise ValueError("cat(): expected a non-empty list of Tensors")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import types
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -121,12 +122,30 @@ _ranked("bmm", 3, 3, "batch1 must be a 3D tensor")
 _ranked("mv", 2, 1, "vector + matrix @ vector expected, got {a}, {b}")
 
 
-@public("dot", "inner")
+@public("inner")
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Sums of products along the last dimensions."""
+    if input.ndim == 0 or other.ndim == 0:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(input.shape)} and {list(other.shape)}"
+        )
+    return dot(input, other) if input.ndim == other.ndim == 1 else tensordot(input, other, ([-1], [-1]))
+
+
+@public("dot")
 def dot(input: Tensor, other: Tensor) -> Tensor:
     """The inner product of two vectors."""
     a, b = input._array, other._array
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
+    if a.shape != b.shape:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a.size}] and src [{b.size}] to have the same "
+            f"number of elements, but got {a.size} and {b.size} elements respectively"
+        )
     if a.dtype != b.dtype:
         raise RuntimeError(
             f"dot : expected both vectors to have same dtype, but found {type_name(a.dtype)} and "
@@ -161,12 +180,23 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 
 def einsum(equation: str, *operands: Any) -> Tensor:
     """Products and sums of operands by their subscripts."""
+    if not isinstance(equation, str):
+        given = (equation, *operands)
+        parts, out = given[: len(given) // 2 * 2], given[len(given) // 2 * 2 :]
+        letters = ["".join(chr(ord("a") + i) for i in s) for s in (*parts[1::2], *out)]
+        inputs = ",".join(letters[: len(parts) // 2])
+        return einsum(inputs + ("->" + letters[-1] if out else ""), *parts[::2])
     ts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     return call(EINSUM, (equation.replace(" ", ""), *ts))
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    return call(rule_node("TensordotBackward0", np.tensordot), (a, b, dims))
+    try:
+        return call(rule_node("TensordotBackward0", np.tensordot), (a, b, dims))
+    except ValueError:
+        raise RuntimeError(
+            f"contracted dimensions need to match, but got {list(a.shape)} and {list(b.shape)} with {dims=}"
+        ) from None
 
 
 @public("kron")
@@ -176,6 +206,8 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 @public("trace")
 def trace(input: Tensor) -> Tensor:
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     return call(rule_node("TraceBackward0", np.trace), (input,))
 
 
@@ -187,9 +219,20 @@ def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
 
 
 def _linalg(name: str, function: Any, node: str) -> Any:
+    square = name in ("inv", "det", "slogdet", "cholesky", "eigh", "solve", "matrix_power")
     kind = rule_node(node + "Backward0", function)
 
     def compute(*args: Any, **keywords: Any) -> Any:
+        a = args[0] if args else None
+        if isinstance(a, Tensor) and (a.ndim < 2 or (square and a.shape[-1] != a.shape[-2])):
+            if a.ndim < 2:
+                raise RuntimeError(
+                    f"linalg.{name}: The input tensor A must have at least 2 dimensions, but got {a.ndim}."
+                )
+            raise RuntimeError(
+                f"linalg.{name}: A must be batches of square matrices, but they are {a.shape[-2]} by "
+                f"{a.shape[-1]} matrices"
+            )
         try:
             return call(kind, args, keywords)
         except np.linalg.LinAlgError as error:
@@ -233,7 +276,72 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False)
     return norm(x, ord, dim, keepdim)
 
 
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
+    return eigh(A, UPLO)[0]
+
+
+def svdvals(A: Tensor) -> Tensor:  # noqa: N803
+    return svd(A, full_matrices=False)[1]
+
+
+def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:  # noqa: N803
+    """Norms of matrices: "fro", "nuc", 1, -1, 2, -2, inf, -inf."""
+    x = A.movedim(tuple(dim), (-2, -1))
+    if ord == "fro":
+        out = norm(x, 2, (-2, -1))
+    elif ord in ("nuc", 2, -2):
+        s = svdvals(x)
+        out = s.sum(-1) if ord == "nuc" else s.amax(-1) if ord == 2 else s.amin(-1)
+    elif ord in (1, -1, float("inf"), float("-inf")):
+        sums = x.abs().sum(-2 if abs(ord) == 1 else -1)
+        out = sums.amax(-1) if ord > 0 else sums.amin(-1)
+    else:
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    if not keepdim:
+        return out
+    return out.unsqueeze(-1).unsqueeze(-1).movedim((-2, -1), tuple(dim))
+
+
+def cond(A: Tensor, p: Any = None) -> Tensor:  # noqa: N803
+    """The condition number: the greatest singular value over the least, or norm(A) norm(inverse of A)."""
+    if p is None or p == 2:
+        s = svdvals(A)
+        return s[..., 0] / s[..., -1]
+    return matrix_norm(A, p) * matrix_norm(inv(A), p)
+
+
+def matrix_rank(A: Tensor, *, tol: Any = None, hermitian: bool = False) -> Tensor:  # noqa: N803
+    return wrap(np.asarray(np.linalg.matrix_rank(A._array, tol, hermitian))[()])
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of matrices (the first and the last may be vectors)."""
+    out = tensors[0]
+    for x in tensors[1:]:
+        out = matmul_(out, x)
+    return out
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Inner products of vectors along `dim`."""
+    return (x.conj() * y).sum(dim)
+
+
+def lstsq(A: Tensor, B: Tensor) -> Any:  # noqa: N803
+    """The least-squares solution, by the pseudo-inverse."""
+    pair: Any = namedtuple("pair", ["solution", "residuals"])  # noqa: PYI024
+    x = matmul_(pinv(A), B)
+    left = matmul_(A, x) - B
+    return pair(x, (left * left).sum(-2) if B.ndim > 1 else (left * left).sum())
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # noqa: N803
+    return A.diagonal(offset, dim1, dim2)
+
+
 linalg = types.SimpleNamespace(
+    eigvalsh=eigvalsh, svdvals=svdvals, matrix_norm=matrix_norm, cond=cond, matrix_rank=matrix_rank,
+    multi_dot=multi_dot, vecdot=vecdot, lstsq=lstsq, diagonal=diagonal,
     inv=inv, det=det, solve=solve, cholesky=cholesky, matrix_power=matrix_power, pinv=pinv, slogdet=slogdet,
     eigh=eigh, qr=qr,
     svd=svd, norm=lambda x, ord=None, dim=None, keepdim=False: norm(x, ord, dim, keepdim),

@@ -63,6 +63,10 @@ install(__hash__=object.__hash__)
 
 def _logical(name: str, compute: Callable[..., Any]) -> None:
     def function(input: Tensor, other: Any) -> Tensor:
+        if not isinstance(other, Tensor | np.ndarray):
+            raise TypeError(
+                f"{name}(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}"
+            )
         return wrap(compute(input._array != 0, (other._array if isinstance(other, Tensor) else other) != 0))
 
     function.__name__ = name
@@ -84,9 +88,12 @@ def _bitwise(name: str, dunder: str, compute: Callable[[Any, Any], Any]) -> None
         if as_operand(other) is NotImplemented:
             return NotImplemented
         dtype = operand_dtype((input, other))
-        if dtype.kind in "fc":
+        if dtype.kind in ("fcb" if "shift" in name else "fc"):
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_name(dtype)}'")
-        return wrap(compute(cast(input, dtype), cast(other, dtype)))
+        try:
+            return wrap(compute(cast(input, dtype), cast(other, dtype)))
+        except ValueError:
+            raise shape_mismatch((input._array.shape, other._array.shape)) from None
 
     function.__name__ = function.__qualname__ = name
     public(name)(function)
@@ -112,16 +119,11 @@ def bitwise_not(input: Tensor) -> Tensor:
 install(__invert__=bitwise_not)
 
 
-def _shift(dunder: str, compute: Callable[[Any, Any], Any]) -> None:
-    def method(self: Tensor, other: Any) -> Tensor:
-        dtype = operand_dtype((self, other))
-        return wrap(compute(cast(self, dtype), cast(other, dtype)))
-
-    setattr(Tensor, dunder, method)
-
-
-_shift("__lshift__", operator.lshift)
-_shift("__rshift__", operator.rshift)
+_bitwise("bitwise_left_shift", "lshift", operator.lshift)
+_bitwise("bitwise_right_shift", "rshift", operator.rshift)
+del Tensor.__rlshift__, Tensor.__rrshift__  # type: ignore[attr-defined]
+install(__rlshift__=lambda self, other: FUNCTIONS["bitwise_left_shift"](wrap(np.asarray(other)), self))
+install(__rrshift__=lambda self, other: FUNCTIONS["bitwise_right_shift"](wrap(np.asarray(other)), self))
 
 
 def _test(name: str, compute: Callable[[Any], Any]) -> None:
@@ -166,6 +168,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 for _n in (
     "logical_not", "logical_and", "logical_or", "lt", "le", "gt", "ge", "eq", "ne", "bitwise_and",
-    "bitwise_or", "bitwise_xor", "bitwise_not",
+    "bitwise_or", "bitwise_xor", "bitwise_not", "logical_xor", "bitwise_left_shift", "bitwise_right_shift",
+    "less", "less_equal", "greater", "greater_equal", "not_equal",
 ):  # fmt: skip
     tensor_inplace.method(_n, FUNCTIONS[_n])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import arrays, tensor_inplace
-from srcgrad.runtime.autograd.graph import LEAF, Node, numbers
+from srcgrad.runtime.autograd.graph import LEAF, Node, numbers, target_of
 from srcgrad.runtime.autograd.modes import inferring, paused, state, watched
 from srcgrad.runtime.autograd.nodes import (
     Elementwise,
@@ -20,6 +20,8 @@ from srcgrad.runtime.autograd.nodes import (
     elementwise_node,
     reversed_node,
     rule_node,
+    version_of,
+    watching,
 )
 from srcgrad.runtime.autograd.record import announce, call, elementwise, raw_of, tracked
 from srcgrad.runtime.rules import neural
@@ -49,6 +51,13 @@ _new = object.__new__
 
 # --- functions of one argument ------------------------------------------------------------------------------
 
+
+def _no_bool(name: str) -> None:
+    if name == "relu":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+
+
 UNARY: dict[str, tuple[type[Elementwise], Callable[..., Any], bool]] = {}
 
 
@@ -67,6 +76,8 @@ def _unary(
 
     def compute(input: Tensor, *, out: Any = None) -> Tensor:
         a = input._array
+        if not floating and a.dtype.kind == "b":
+            _no_bool(first)
         fast = a.dtype is F32 or a.dtype is F64
         if floating and not fast and a.dtype.kind not in "fc":
             a = a.astype(default_dtype().numpy)
@@ -151,8 +162,18 @@ for _names, _function, _node, _keep in (
 
 _unary("abs absolute", np.absolute, "Abs", False, "input")
 _unary("relu", neural.relu, "Relu", False, "result")
-_unary("positive", np.positive, "Positive", False, None, False)
 install(__abs__=FUNCTIONS["abs"])
+
+
+@public("positive")
+def positive(input: Tensor) -> Tensor:
+    """`+input`: the tensor itself."""
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+install(__pos__=positive)
 
 
 @public("neg", "negative")
@@ -176,11 +197,13 @@ def _flat(names: str, function: Callable[..., Any], node: str) -> None:
 
     def compute(input: Tensor, **keywords: Any) -> Tensor:
         a = input._array
+        if a.dtype.kind == "b" and first not in ("sign", "sgn"):
+            _no_bool(first)
+        if a.dtype.kind == "c" and first != "sgn":
+            raise NotImplementedError(f"{first} is not supported for complex inputs")
         value = function(a, **keywords) if a.dtype.kind in "fc" else function(a, **keywords).astype(a.dtype)
         result = wrap(value)
         if a.dtype.kind in "fc" and tracked((input,)):
-            from srcgrad.runtime.autograd.graph import target_of
-
             result._history = kind.make(target_of(input))
         return result
 
@@ -203,11 +226,13 @@ _flat("ceil", np.ceil, "Ceil")
 _flat("trunc fix", np.trunc, "Trunc")
 _flat("round", _rounded, "Round")
 _flat("sign", _sign, "Sign")
-_flat("sgn", np.sign, "Sgn")
+_flat("sgn", _sign, "Sgn")
 
 
 @public("frac")
 def frac(input: Tensor) -> Tensor:
+    if input._array.dtype.kind not in "f":
+        raise NotImplementedError(f"\"frac_cpu\" not implemented for '{type_name(input._array.dtype)}'")
     return input - FUNCTIONS["trunc"](input)
 
 
@@ -236,7 +261,13 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     if rounding_mode is None:
         return result_or_error(_apply(_div, input, other), "div", input, other, out)
     if rounding_mode == "floor":
-        return floor_divide(input, other)
+        rounded = floor_divide(input, other)
+        if isinstance(rounded._history, NotImplementedNode):
+            rounded._history = ROUNDED_DIV.make(None)
+            rounded._history._targets = tuple(
+                target_of(x) if isinstance(x, Tensor) else None for x in (input, other)
+            )
+        return rounded
     if rounding_mode != "trunc":
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
@@ -263,16 +294,15 @@ def floor_divide(input: Any, other: Any) -> Tensor:
         except ValueError:
             raise shape_mismatch([np.shape(a), np.shape(b)]) from None
     if tracked((input, other)) and dtype.kind in "fc":
-        from srcgrad.runtime.autograd.graph import target_of
-
-        node: Any = object.__new__(FLOOR_DIVIDE)
+        node: Any = object.__new__(FLOOR_DIVIDE)  # PyTorch's own has no derivative either
         node._link(tuple(target_of(x) if isinstance(x, Tensor) else None for x in (input, other)))
         result._history = node
     return result
 
 
+ROUNDED_DIV: Any = type("DivBackward2", (Zero,), {"__slots__": ()})
 FLOOR_DIVIDE = type("FloorDivideBackward0", (NotImplementedNode,), {"__slots__": ()})
-REMAINDER = elementwise_node("RemainderBackward0", np.remainder, 2)
+REMAINDER = elementwise_node("RemainderBackward1", np.remainder, 2)
 REMAINDER_NUMBER = elementwise_node("RemainderBackward0", np.remainder, 2, None, WithNumber)
 FMOD = elementwise_node("FmodBackward1", np.fmod, 2)
 FMOD_NUMBER = elementwise_node("FmodBackward0", np.fmod, 2, None, WithNumber)
@@ -334,6 +364,10 @@ def _slow_pow(x: Any, y: Any) -> Any:
     if as_operand(y) is NotImplemented or as_operand(x) is NotImplemented:
         return NotImplemented
     dtype = operand_dtype((x, y))
+    if dtype.kind == "b":
+        if y is True and isinstance(x, Tensor):
+            return x.clone()
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     if dtype.kind in "iu" and number_kind(y) >= 0 and y < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     if dtype.kind in "iu" and isinstance(y, Tensor) and bool(np.any(y._array < 0)):
@@ -386,7 +420,8 @@ for _name, _method in {
 # --- choosing -----------------------------------------------------------------------------------------------
 
 WHERE = rule_node("WhereBackward0", np.where)
-MASKED_FILL = rule_node("MaskedFillBackward0", np.where)
+MASKED_FILL = watching(rule_node("MaskedFillBackward0", np.where))
+MASKED_FILL_TENSOR = watching(rule_node("MaskedFillBackward1", np.where))
 
 
 def _chosen(kind: Any, condition: Any, x: Any, y: Any) -> Tensor:
@@ -417,6 +452,10 @@ install(where=lambda self, condition, other: where(condition, self, other))
 
 
 def masked(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    if isinstance(mask, Tensor) and mask._array.dtype.kind != "b":
+        raise RuntimeError(
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.name}"
+        )
     filler = value if isinstance(value, Tensor) else input._array.dtype.type(value)
     from srcgrad.runtime.tensor_create import convert
 
@@ -424,18 +463,24 @@ def masked(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         filler = convert(filler, input._array.dtype)
     keep = mask.logical_not() if isinstance(mask, Tensor) else ~mask
     try:
-        result: Tensor = call(MASKED_FILL, (keep, input, filler))
+        kind = MASKED_FILL_TENSOR if isinstance(filler, Tensor) else MASKED_FILL
+        result: Tensor = call(kind, (keep, input, filler))
+        if isinstance(mask, Tensor) and result._history is not None:
+            result._history.watched = [(mask, version_of(mask))]
     except ValueError:
         raise shape_mismatch((input._array.shape, np.shape(raw_of(mask)))) from None
     return result
 
 
 CLIP = rule_node("ClampBackward1", np.clip)
-CLIP.hides_none = True
+CLIP_TENSORS = rule_node("ClampBackward0", np.clip)
+CLAMP_MIN, CLAMP_MAX = rule_node("ClampMinBackward0", np.clip), rule_node("ClampMaxBackward0", np.clip)
+for _kind in (CLIP, CLIP_TENSORS, CLAMP_MIN, CLAMP_MAX):
+    _kind.hides_none = True
 
 
 @public("clamp", "clip")
-def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, _kind: Any = None) -> Tensor:
     """`input` kept between `min` and `max`; on a bound the gradient is kept."""
     from srcgrad.runtime.tensor_create import convert
 
@@ -447,32 +492,20 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     low, high = (
         b if b is None else convert(b, dtype) if isinstance(b, Tensor) else cast(b, dtype) for b in (min, max)
     )
-    return call(CLIP, (x, low, high))
+    if dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+    kind = _kind or (CLIP_TENSORS if isinstance(low, Tensor) or isinstance(high, Tensor) else CLIP)
+    return call(kind, (x, low, high), shown={"min": min, "max": max})
 
 
 @public("clamp_min")
 def clamp_min(input: Tensor, min: Any) -> Tensor:
-    return clamp(input, min)
+    return clamp(input, min, _kind=CLAMP_MIN)
 
 
 @public("clamp_max")
 def clamp_max(input: Tensor, max: Any) -> Tensor:
-    return clamp(input, None, max)
-
-
-@public("lerp")
-def lerp(input: Tensor, end: Any, weight: Any) -> Tensor:
-    return input + weight * (end - input)
-
-
-@public("addcmul")
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    return input + value * tensor1 * tensor2
-
-
-@public("addcdiv")
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    return input + value * (tensor1 / tensor2)
+    return clamp(input, None, max, _kind=CLAMP_MAX)
 
 
 @public("nan_to_num")
@@ -549,8 +582,8 @@ def _augmented(name: str) -> Any:
 
 tensor_inplace.method("pow", pow)
 for _n in (
-    "remainder", "fmod", "floor_divide", "clamp", "clip", "clamp_min", "clamp_max", "lerp", "addcmul",
-    "addcdiv", "neg", "negative", "square", "atan2", "nan_to_num", "frac", "hypot", "logit",
+    "remainder", "fmod", "floor_divide", "clamp", "clip", "clamp_min", "clamp_max",
+    "neg", "negative", "square", "atan2", "nan_to_num", "frac", "hypot", "logit",
 ):  # fmt: skip
     tensor_inplace.method(_n, FUNCTIONS[_n])
 for _dunder, _n in {

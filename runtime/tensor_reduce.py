@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import arrays
+from srcgrad.runtime.autograd.graph import target_of
 from srcgrad.runtime.autograd.nodes import rule_node
 from srcgrad.runtime.autograd.record import NOTHING, call, raw_of, record_plain, record_rule, tracked
 from srcgrad.runtime.rules import neural
@@ -44,6 +46,8 @@ SOFTMAX = rule_node("SoftmaxBackward0", neural.softmax)
 LOG_SOFTMAX = rule_node("LogSoftmaxBackward0", neural.log_softmax)
 NORM = rule_node("LinalgVectorNormBackward0", neural.vector_norm, "both")
 
+DIMS = [{"dim": d} for d in range(64)]
+"""What nodes over one dimension show, made once."""
 Axis = int | tuple[int, ...] | None
 
 
@@ -203,6 +207,28 @@ def _along(kind: Any, input: Tensor, indices: Any, axis: int, keepdim: bool, nam
     return PAIRS[name](result, wrap(picked if keepdim else np.squeeze(picked, axis)[()]))
 
 
+def _alone(kind: Any, input: Tensor) -> Tensor:
+    """What picking along a dimension gives for a 0-dim tensor: its one value."""
+    result = wrap(arrays.copied(input._array)[()])
+    if tracked((input,)):
+        row = wrap(np.reshape(input._array, (1,)))
+        row._history = input._fresh_history()
+        record_rule(kind, row, (row, np.zeros(1, np.int64), 0), {}, {"dim": 0, "keepdim": False})
+        node: Any = row._history
+        node._targets = (target_of(input), *node._targets[1:])
+        node.__class__ = _flattened_kind(type(node))
+        result._history = node
+    return result
+
+
+def _flattened_kind(kind: Any) -> type:
+    def apply(self: Any, g: Any, graph: bool) -> Any:
+        (out, *_) = kind.apply(self, np.expand_dims(g, 0), graph)
+        return (out.reshape(()) if out is not None else None,)
+
+    return type(kind.__name__, (kind,), {"__slots__": (), "apply": apply})
+
+
 class _Squeezed:
     """Lets a node made for `keepdim=True` take the gradient of the result without that dimension."""
 
@@ -249,9 +275,9 @@ def _extremum(name: str, compute: Callable[..., Any], where: Callable[..., Any])
                     "reduction dim with the 'dim' argument."
                 )
             return called(EXTREMUM[name, False], input, compute(a))
-        if a.ndim == 0:
-            return PAIRS[name](input.clone() if input.requires_grad else wrap(a), wrap(np.int64(0)))
         d = dimension(dim, a.ndim)
+        if a.ndim == 0:
+            return PAIRS[name](_alone(EXTREMUM[name, True], input), wrap(np.int64(0)))
         if a.shape[d] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
         return _along(EXTREMUM[name, True], input, where(a, axis=d), d, keepdim, name)
@@ -271,6 +297,18 @@ def _amax(name: str, compute: Callable[..., Any]) -> Any:
     def function(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
         a = input._array
         axis = axes_of(dim, a.ndim) if a.ndim else None
+        if a.dtype.kind == "c":
+            kind = "max" if name == "amax" else "min"
+            raise NotImplementedError(f"\"{kind}_values_cpu\" not implemented for 'ComplexFloat'")
+        if a.size == 0 and axis is None:
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                "reduction dim with the 'dim' argument."
+            )
+        if a.size == 0:
+            for d in axis if isinstance(axis, tuple) else (axis,):
+                if a.shape[d] == 0:
+                    raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
         keywords = {} if axis is None and not keepdim else {"axis": axis, "keepdims": keepdim}
         return call(AMAX[name], (input,), keywords, out=compute(a, axis=axis, keepdims=keepdim))
 
@@ -291,9 +329,13 @@ def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
 def _arg(name: str, compute: Callable[..., Any]) -> None:
     def function(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
         a = input._array
-        if a.size == 0 and dim is None:
-            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         d = dim if axis is None else axis
+        if a.size == 0 and (d is None or a.shape[dimension(d, a.ndim)] == 0):
+            what = "to be specified for input.numel() == 0." if d is None else f"{d} to have non-zero size."
+            raise IndexError(f"{name}(): Expected reduction dim {what}")
+        if a.dtype.kind in "bc":
+            kind = "bool" if a.dtype.kind == "b" else "complex"
+            raise RuntimeError(f"{name}(): does not support {kind} input")
         if a.ndim == 0:
             return wrap(np.int64(0))
         return wrap(compute(a, axis=None if d is None else dimension(d, a.ndim), keepdims=keepdim))
@@ -327,9 +369,11 @@ TOPK = rule_node("TopkBackward0", np.take_along_axis)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """Sorted values and where they came from."""
     a = input._array
-    if a.ndim == 0:
-        return PAIRS["sort"](input.clone(), wrap(np.int64(0)))
     d = dimension(dim, a.ndim)
+    if a.dtype.kind == "c":
+        raise RuntimeError("Sort does not support complex dtypes on CPU")
+    if a.ndim == 0:
+        return PAIRS["sort"](_alone(SORT, input), wrap(np.int64(0)))
     return _along(SORT, input, _order(a, d, descending), d, True, "sort")
 
 
@@ -365,20 +409,36 @@ MEDIAN_OF_ALL = rule_node("MedianBackward0", np.max, "both")
 """The median of all elements: ties share, as those of an extremum do."""
 
 
+def _orderly(a: Any, name: str) -> None:
+    if a.dtype.kind in "bc":
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_name(a.dtype)}'")
+
+
 @public("median")
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median of all elements, or values and indices along `dim`."""
     a = input._array
     if dim is None:
         n = a.size
+        _orderly(a, "median")
         value = (
-            np.partition(np.reshape(a, -1), (n - 1) // 2)[(n - 1) // 2]
+            a.dtype.type(math.nan)
+            if n and a.dtype.kind == "f" and bool(np.any(np.isnan(a)))
+            else np.partition(np.reshape(a, -1), (n - 1) // 2)[(n - 1) // 2]
             if n
             else np.array(math.nan, a.dtype)[()]
         )
         return call(MEDIAN_OF_ALL, (input,), out=value)
     d = dimension(dim, a.ndim)
+    _orderly(a, "median")
+    if a.ndim == 0:
+        return PAIRS["median"](_alone(MEDIAN, input), wrap(np.int64(0)))
+    if a.shape[d] == 0:
+        raise IndexError(f"median(): Expected reduction dim {d} to have non-zero size.")
     order = np.take(_order(a, d, False), (a.shape[d] - 1) // 2, axis=d)
+    if a.dtype.kind == "f":
+        missing = np.isnan(a)
+        order = np.where(np.any(missing, axis=d), np.argmax(missing, axis=d), order)
     return _along(MEDIAN, input, order, d, keepdim, "median")
 
 
@@ -398,11 +458,16 @@ def _spread(name: str, kind: Any, compute: Callable[..., Any]) -> Any:
         ddof = ddof if ddof is not None else correction
         if ddof is None:
             ddof = 1 if unbiased is None else int(unbiased)
-        d = axes_of(dim if axis is None else axis, input._array.ndim)
+        d = axes_of(dim if axis is None else axis, input._array.ndim) if input._array.ndim else None
+        if _count_of(input._array.shape, d) - ddof <= 0:
+            warnings.warn(
+                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+                "reduction factor (input numel divided by output numel).",
+                UserWarning,
+                stacklevel=2,
+            )
         keywords = {"axis": d, "ddof": ddof, "keepdims": keepdim or keepdims}
         with arrays.quiet():
-            import warnings
-
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
                 out = compute(input._array, **keywords)
@@ -452,15 +517,18 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 @public("logsumexp")
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     x = input if input._array.dtype.kind in "fc" else convert(input, default_dtype().numpy)
+    axis = axes_of(dim, x._array.ndim) if x._array.ndim else None
+    if x._array.size == 0:
+        return sum(x.exp(), dim, keepdim).log()
     with arrays.quiet():
-        return call(LOGSUMEXP, (x, axes_of(dim, x._array.ndim), keepdim))
+        return call(LOGSUMEXP, (x, axis, keepdim), shown=_shown(dim, axis, keepdim))
 
 
 @public("softmax")
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """`exp(x) / sum(exp(x))` along `dim`."""
     x = input if dtype is None else convert(input, as_dtype(dtype).numpy)
-    if x._array.dtype.kind not in "fc":
+    if x._array.dtype.kind != "f":
         raise NotImplementedError(
             f"\"softmax_lastdim_kernel_impl\" not implemented for '{type_name(x._array.dtype)}'"
         )
@@ -470,13 +538,13 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
         out = SOFTMAX.function(x._array, d)
     finally:
         arrays.unhush(token)
-    return called(SOFTMAX, x, out, (d,))
+    return called(SOFTMAX, x, out, (d,), shown=DIMS[d])
 
 
 @public("log_softmax")
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     x = input if dtype is None else convert(input, as_dtype(dtype).numpy)
-    if x._array.dtype.kind not in "fc":
+    if x._array.dtype.kind != "f":
         raise NotImplementedError(
             f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{type_name(x._array.dtype)}'"
         )
@@ -486,7 +554,7 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
         out = LOG_SOFTMAX.function(x._array, d)
     finally:
         arrays.unhush(token)
-    return called(LOG_SOFTMAX, x, out, (d,))
+    return called(LOG_SOFTMAX, x, out, (d,), shown=DIMS[d])
 
 
 # --- cumulative ---------------------------------------------------------------------------------------------
@@ -494,16 +562,20 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 @public("cumsum")
 def cumsum(input: Tensor, dim: Any = None, *, axis: Any = None, dtype: Any = None) -> Tensor:
-    x = _wide(input, dtype)
-    d = dim if axis is None else axis
-    return call(CUMSUM, (x, None if d is None else dimension(d, x._array.ndim)))
+    return _accumulated(CUMSUM, _wide(input, dtype), dim if axis is None else axis)
+
+
+def _accumulated(kind: Any, x: Tensor, dim: Any) -> Tensor:
+    a = x._array
+    d = None if dim is None else dimension(dim, a.ndim)
+    if a.ndim == 0:
+        return _accumulated(kind, x.reshape(1), 0).reshape(())
+    return call(kind, (x, d), shown={"dim": d})
 
 
 @public("cumprod")
 def cumprod(input: Tensor, dim: Any = None, *, axis: Any = None, dtype: Any = None) -> Tensor:
-    x = _wide(input, dtype)
-    d = dim if axis is None else axis
-    return call(CUMPROD, (x, None if d is None else dimension(d, x._array.ndim)))
+    return _accumulated(CUMPROD, _wide(input, dtype), dim if axis is None else axis)
 
 
 def _running(name: str, compute: Any, better: Callable[[Any, Any], Any]) -> None:
@@ -575,13 +647,24 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return call(
         rule_node("NansumBackward0", np.nansum),
-        (input,),
+        (_wide(input, None),),
         {"axis": axes_of(dim, input._array.ndim), "keepdims": keepdim},
     )
 
 
 @public("nanmean")
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    if input._array.dtype.kind not in "fc":
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{type_name(input._array.dtype)}"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return _nanmean(input, dim, keepdim)
+
+
+def _nanmean(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     return call(
         rule_node("NanmeanBackward0", np.nanmean),
         (input,),

@@ -92,16 +92,21 @@ def attach(
 
 
 def called(
-    kind: type[RuleNode], input: Tensor, out: Any, rest: tuple[Any, ...] = (), keywords: Any = NOTHING
+    kind: type[RuleNode],
+    input: Tensor,
+    out: Any,
+    rest: tuple[Any, ...] = (),
+    keywords: Any = NOTHING,
+    shown: dict[str, Any] | None = None,
 ) -> Tensor:
     """The result `out` of an operation on one Tensor, recorded."""
     result = wrap(out)
     if (input._history is not None or input._more is not None) and tracked((input,)):
         dtype = input._array.dtype
         if dtype is out.dtype and (dtype is F32 or dtype is F64):
-            record_plain(kind, result, (input,), rest, keywords)
+            record_plain(kind, result, (input,), rest, keywords, shown)
         elif out.dtype.kind in "fc":
-            record_rule(kind, result, (input, *rest), keywords)
+            record_rule(kind, result, (input, *rest), keywords, shown)
     return result
 
 
@@ -221,7 +226,16 @@ def ravel(input: Tensor) -> Tensor:
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     shape = input._array.shape
     d = dimension(dim, len(shape))
-    return reshape(input, (*shape[:d], *resolved(tuple(sizes), shape[d]), *shape[d + 1 :]))
+    try:
+        parts = resolved(tuple(sizes), shape[d])
+    except RuntimeError as error:
+        if "invalid for input" not in str(error):
+            raise
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} "
+            f"({shape[d]}) in the input tensor"
+        ) from None
+    return reshape(input, (*shape[:d], *parts, *shape[d + 1 :]))
 
 
 # --- permuting ----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ class _Warned:
 
 
 def _sequence(x: Any) -> list[Any]:
-    return list(x) if isinstance(x, tuple | list) else [x]
+    return list(x) if isinstance(x, tuple | list) and not isinstance(x, GradientEdge) else [x]
 
 
 def _seeds(outputs: Any, grads: Any, count: int) -> list[Any]:

@@ -51,6 +51,7 @@ def run(
             elif needed is None or node in needed:
                 heapq.heappush(ready, (-node._number, node))
     before, in_rules = (state.recording, state.inference), state.in_rules
+    outer, state.run = state.run, counts
     set_state(graph, False)
     state.in_rules = graph
     token = arrays.hush()
@@ -62,6 +63,7 @@ def run(
         arrays.unhush(token)
         set_state(*before)
         state.in_rules = in_rules
+        state.run = outer
     return found
 
 
@@ -210,6 +212,10 @@ def run_tensor_hook(hook: Any, g: Any, graph: bool) -> Any:
         raise TypeError(f"expected Variable, but hook returned '{type(got).__name__}'")
     if got._array.shape != given._array.shape:
         raise RuntimeError(f"hook '{name}' has changed the size of value")
+    if got._array.dtype != given._array.dtype:
+        raise RuntimeError(
+            f"hook '{name}' has changed the type of value (was {given.type()} got {got.type()})"
+        )
     return _from_hook(got, graph)
 
 
@@ -327,6 +333,8 @@ def accumulate(leaf: Tensor, g: Any, graph: bool) -> None:
     """Add `g` to `leaf.grad`: the first gradient becomes it, in memory that nobody else sees; later ones
     are added in place."""
     a = leaf._array
+    if leaf._history is None:
+        return  # `requires_grad_(False)` since the forward pass
     if g.dtype != a.dtype or g.shape != a.shape:
         g = _fitting(leaf, g, graph)
     grad = leaf._grad

@@ -7,7 +7,7 @@ from typing import Any
 
 from srcgrad.runtime.autograd.api import GradientEdge, get_gradient_edge
 from srcgrad.runtime.autograd.function import FunctionCtx
-from srcgrad.runtime.autograd.graph import FREED, SavedOutput
+from srcgrad.runtime.autograd.graph import FREED, Port, SavedOutput, target_of
 from srcgrad.runtime.autograd.modes import state, watch
 from srcgrad.runtime.autograd.nodes import Packed, RuleUser
 from srcgrad.runtime.tensor_base import Tensor, wrap
@@ -84,23 +84,22 @@ def register_multi_grad_hook(
     first."""
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    seen: list[Any] = [None] * len(tensors)
-    arrived = [0]
+    targets = [target_of(t) for t in tensors]
+    nodes = [t.node if isinstance(t, Port) else t for t in targets]
+    current: list[Any] = [None, 0, []]
+    """The backward pass under way, how many gradients it still brings, and those that have arrived."""
 
     def at(i: int) -> Callable[[Tensor], None]:
         def hook(g: Tensor) -> None:
-            arrived[0] += 1
-            if mode == "any":
-                if arrived[0] == 1:
-                    fn(g)
-                if arrived[0] == len(tensors):
-                    arrived[0] = 0
-                return
-            seen[i] = g
-            if arrived[0] == len(tensors):
-                arrived[0] = 0
-                fn(list(seen))
-                seen[:] = [None] * len(tensors)
+            first = current[0] is not state.run
+            if first:
+                current[:] = state.run, sum(n in state.run for n in nodes), [None] * len(nodes)
+            current[1] -= 1
+            current[2][i] = g
+            if first if mode == "any" else current[1] == 0:
+                fn(g if mode == "any" else current[2])
+            if current[1] == 0:
+                current[:] = None, 0, []
 
         return hook
 

@@ -24,6 +24,8 @@ class State(threading.local):
     in_rules: bool = False
     """Whether rules run on Tensors now: then NumPy's arithmetic with bools holds, which PyTorch forbids."""
     check_nan: bool = True
+    run: Any = ()
+    """The backward pass under way: how many gradients each of its nodes waits for."""
 
 
 state = State()
@@ -72,7 +74,8 @@ class _Mode:
         if "_stack" not in self.__dict__:
             self._stack = []
         self._stack.append((state.recording, state.inference))
-        set_state(self.recording, state.inference if self.inference is None else self.inference)
+        inference = state.inference if self.inference is None else self.inference
+        set_state(self.recording and not inference, inference)
         return self
 
     def __exit__(self, *exc: Any) -> None:

@@ -67,9 +67,20 @@ def unpacked(saved: Saved, version: int, graph: bool) -> Any:
         check_version(saved, version)
         return saved if graph else saved._array
     if type(saved) is Packed:
-        value = saved.unpack(saved.value)
+        value = unpack_checked(saved)
         return value if graph else value._array
     return saved
+
+
+def unpack_checked(packed: Packed) -> Tensor:
+    """What `unpack` gives back, which must be a Tensor."""
+    value = packed.unpack(packed.value)
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+            f"{type(value).__name__}"
+        )
+    return value
 
 
 class RuleUser(Node):
@@ -110,7 +121,7 @@ class RuleUser(Node):
         """The saved result, checked: an array, or with `graph` a Tensor whose history is this node."""
         out = self.out
         if type(out) is Packed:
-            value = out.unpack(out.value)
+            value = unpack_checked(out)
             return self._as_result(value) if graph else value._array
         if out is None:
             return None
@@ -165,6 +176,10 @@ def times(g: Any, partial: Any) -> Any:
     elif type(partial) is complex:
         partial = partial.conjugate()
     return g * partial
+
+
+def _scaled(g: Any, partial: Any) -> Any:
+    return np.zeros_like(g) if partial is None or partial == 0 else times(g, partial)
 
 
 class Elementwise(RuleUser):
@@ -270,8 +285,8 @@ class Binary(Elementwise):
         if constants is not None:
             p, q = constants
             return (
-                None if first is None else g if p == 1 else -g,
-                None if second is None else g if q == 1 else -g,
+                None if first is None else g if p == 1 else -g if p == -1 else g * p,
+                None if second is None else g if q == 1 else -g if q == -1 else g * q,
             )
         x, y = self.saved
         if isinstance(x, Tensor):
@@ -287,11 +302,10 @@ class Binary(Elementwise):
         elif type(y) is Packed:
             y = unpacked(y, 0, False)
         p, q = made.function(None, x, y)
-        if first is None:
-            return None, (g * q if type(q) is not int else times(g, q))
-        if second is None:
-            return (g * p if type(p) is not int else times(g, p)), None
-        return (g * p if type(p) is not int else times(g, p)), (g * q if type(q) is not int else times(g, q))
+        return (
+            None if first is None else _scaled(g, p) if type(p) is int or p is None else g * p,
+            None if second is None else _scaled(g, q) if type(q) is int or q is None else g * q,
+        )
 
 
 class WithNumber(Binary):
@@ -452,6 +466,17 @@ class RuleNode(RuleUser):
         if name.startswith("_saved_") and self.shown is not None and name[7:] in self.shown:
             return self.shown[name[7:]]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+
+def watching(kind: type[RuleNode]) -> Any:
+    """A node class like `kind` that also notices later changes of the tensors in `watched` (masks, keys)."""
+
+    def apply(self: Any, g: Any, graph: bool) -> tuple[Any, ...]:
+        for t, version in self.watched:
+            check_version(t, version)
+        return kind.apply(self, g, graph)
+
+    return type(kind.__name__, (kind,), {"__slots__": ("watched",), "apply": apply, "plans": {}})
 
 
 @functools.cache

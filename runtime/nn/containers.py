@@ -67,6 +67,21 @@ class Sequential(Module):
             self.append(module)
         return self
 
+    def pop(self, index: int) -> Module:
+        module: Module = self[index]
+        del self[index]
+        return module
+
+    def __add__(self, other: Iterable[Module]) -> Sequential:
+        return Sequential(*self, *other)
+
+    def __mul__(self, times: int) -> Sequential:
+        if times <= 0:
+            raise ValueError(f"Non-positive multiplication factor {times} for {type(self)}")
+        return Sequential(*[m for _ in range(times) for m in self])
+
+    __rmul__ = __mul__
+
     def insert(self, index: int, module: Module) -> Sequential:
         items = list(self._modules.values())
         items.insert(index, module)
@@ -117,6 +132,14 @@ class ModuleList(Module):
         items = list(self._modules.values())
         items.insert(index, module)
         object.__setattr__(self, "_modules", {str(i): m for i, m in enumerate(items)})
+
+    def pop(self, index: int) -> Module:
+        module: Module = self[index]
+        del self[index]
+        return module
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
 
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)

@@ -8,12 +8,17 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from srcgrad.runtime import tensor_math
+from srcgrad.runtime.arrays import beside
 from srcgrad.runtime.autograd.nodes import Elementwise, elementwise_node
 from srcgrad.runtime.rules import neural
 from srcgrad.runtime.tensor import FUNCTIONS, meet
-from srcgrad.runtime.tensor_base import Tensor
+from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_inplace import in_place
+from srcgrad.runtime.tensor_math import where
+from srcgrad.runtime.tensor_random import default_generator
 from srcgrad.runtime.tensor_reduce import log_softmax as _log_softmax
 from srcgrad.runtime.tensor_reduce import norm
 from srcgrad.runtime.tensor_reduce import softmax as _softmax
@@ -111,6 +116,35 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         weight = weight.reshape(weight.numel(), *([1] * (input.ndim - 2)))
     result: Tensor = meet(_PRELU, neural.prelu, (input, weight))
     return result
+
+
+def rrelu(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """Leaky ReLU whose slope is drawn for each element in training, and the middle one otherwise."""
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    drawn = default_generator.random.uniform(lower, upper, input._array.shape)
+    slopes = wrap(beside(drawn.astype(input._array.dtype), input._array))
+    if inplace:
+        return in_place(input, lambda t: where(t >= 0, t, t * slopes))
+    return where(input >= 0, input, input * slopes)
+
+
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """Softmax of logits with Gumbel noise; `hard`: one-hot, with the gradient of the soft one."""
+    noise = -np.log(default_generator.random.exponential(size=logits._array.shape))
+    soft = _softmax((logits + wrap(beside(noise.astype(logits._array.dtype), logits._array))) / tau, dim)
+    if not hard:
+        return soft
+    best = soft.argmax(dim, keepdim=True)
+    return FUNCTIONS["zeros_like"](logits).scatter(dim, best, 1.0) - soft.detach() + soft
 
 
 def softsign(input: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime.arrays import beside
+from srcgrad.runtime.autograd.modes import no_grad
 from srcgrad.runtime.autograd.nodes import rule_node
 from srcgrad.runtime.autograd.record import call, record_plain, tracked
 from srcgrad.runtime.rules import neural_conv, neural_loss
@@ -91,6 +92,21 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _channels(input, p, training, 2)
 
 
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    return _channels(input, p, training, 3)
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout that keeps mean and variance of values that went through SELU (Klambauer et al., 2017)."""
+    _check_probability(p)
+    if not training or p == 0:
+        return input
+    low = -1.7580993408473766
+    scale = ((1 - p) * (1 + p * low * low)) ** -0.5 if p < 1 else 0.0
+    kept = wrap((_mask(input, p, input._array.shape)._array != 0).astype(input._array.dtype))
+    return (input * kept + low * (1 - kept)) * scale - scale * low * p
+
+
 def _channels(input: Tensor, p: float, training: bool, n: int) -> Tensor:
     _check_probability(p)
     if not training or p == 0:
@@ -120,11 +136,31 @@ def embedding(
         raise IndexError("index out of range in self")
     if padding_idx is not None and padding_idx < 0:
         padding_idx += n
-    return call(EMBEDDING, (weight, np.asarray(i) if isinstance(i, np.generic) else i, padding_idx))
+    if max_norm is not None:
+        _renormalize(weight, i, max_norm, norm_type)
+    places = np.asarray(i) if isinstance(i, np.generic) else i
+    return call(EMBEDDING, (weight, places, padding_idx, scale_grad_by_freq))
+
+
+def _renormalize(weight: Tensor, indices: Any, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that are looked up and longer than `max_norm` down to it, in place and unrecorded."""
+    rows = np.unique(indices)
+    with no_grad():
+        lengths = norm(weight[wrap(rows)], norm_type, 1)._array
+        factors = np.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1.0).astype(weight._array.dtype)
+        weight[wrap(rows)] = weight[wrap(rows)] * wrap(factors[:, None])
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     i = tensor._array
+    if i.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if i.size == 0 and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if i.size and i.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes != -1 and i.size and i.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
     n = int(i.max()) + 1 if num_classes == -1 else num_classes
     return wrap((np.expand_dims(i, -1) == beside(np.arange(n), i)).astype(np.int64))
 
@@ -168,6 +204,9 @@ def batch_norm(
 ) -> Tensor:
     """Each channel less its mean over its deviation: of the batch in training, else the running ones."""
     a = input._array
+    for name, x in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight)):
+        if x is not None and x.numel() != a.shape[1]:
+            raise RuntimeError(f"{name} should contain {a.shape[1]} elements not {x.numel()}")
     w, b = _per_channel(weight, a.ndim), _per_channel(bias, a.ndim)
     if not training:
         mean, var = _per_channel(running_mean, a.ndim), _per_channel(running_var, a.ndim)
@@ -226,6 +265,13 @@ def instance_norm(
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Pad the last dimensions: `pad` holds (before, after) from the last dimension backwards."""
     n = input._array.ndim
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * n:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding "
+            f"length {len(pad)} and input of dimension {n}"
+        )
     width = [(0, 0)] * n
     for i in range(len(pad) // 2):
         width[n - 1 - i] = (pad[2 * i], pad[2 * i + 1])
@@ -237,75 +283,16 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         input = input[key]
         width = [(max(0, b), max(0, e)) for b, e in width]
     names = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+    if mode not in names:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if mode == "reflect" and any(p >= s for pair, s in zip(width, input.shape, strict=True) for p in pair):
+        raise RuntimeError(
+            "Padding size should be less than the corresponding input dimension, but got: padding "
+            f"{tuple(pad)} of input {list(input.shape)}"
+        )
     if mode == "constant":
         return call(PAD, (input, tuple(width), value or 0.0))
     return call(rule_node("PadBackward0", np.pad), (input, tuple(width), names[mode]))
-
-
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    r = upscale_factor
-    *lead, c, h, w = input._array.shape
-    n = len(lead)
-    split = reshape(input, (*lead, c // (r * r), r, r, h, w))
-    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return reshape(split.permute(order), (*lead, c // (r * r), h * r, w * r))
-
-
-def interpolate(
-    input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-) -> Tensor:
-    """Enlarge or shrink the spatial axes, by nearest neighbours or linearly."""
-    n = input._array.ndim - 2
-    old = input._array.shape[2:]
-    if size is not None:
-        new = (size,) * n if isinstance(size, int) else tuple(size)
-    else:
-        factors = (scale_factor,) * n if isinstance(scale_factor, int | float) else tuple(scale_factor)
-        new = tuple(int(math.floor(o * f)) for o, f in zip(old, factors, strict=True))
-    out = input
-    for axis, (o, m) in enumerate(zip(old, new, strict=True)):
-        if mode == "nearest":
-            out = out.index_select(
-                axis + 2, wrap(beside((np.arange(m) * o // m).astype(np.int64), input._array))
-            )
-            continue
-        matrix = np.zeros((m, o), input._array.dtype)
-        at = (
-            (np.arange(m) * (o - 1) / max(m - 1, 1))
-            if align_corners
-            else np.maximum((np.arange(m) + 0.5) * o / m - 0.5, 0)
-        )
-        low = np.minimum(at.astype(int), o - 1)
-        high = np.minimum(low + 1, o - 1)
-        np.add.at(matrix, (np.arange(m), low), 1 - (at - low))
-        np.add.at(matrix, (np.arange(m), high), at - low)
-        out = (out.movedim(axis + 2, -1) @ wrap(beside(matrix.T.copy(), input._array))).movedim(-1, axis + 2)
-    return out
-
-
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """Sliding blocks of an image, as columns."""
-    k, d, p, s = (
-        (v, v) if isinstance(v, int) else tuple(v) for v in (kernel_size, dilation, padding, stride)
-    )
-    x = pad(input, (p[1], p[1], p[0], p[0]))
-    batch, channels, height, width = x._array.shape
-    positions = [
-        (n - di * (ki - 1) - 1) // si + 1 for n, ki, di, si in zip((height, width), k, d, s, strict=True)
-    ]
-    rows = (np.arange(k[0]) * d[0])[:, None, None, None] + (np.arange(positions[0]) * s[0])[
-        None, None, :, None
-    ]
-    columns = (np.arange(k[1]) * d[1])[None, :, None, None] + (np.arange(positions[1]) * s[1])[
-        None, None, None, :
-    ]
-    return x[:, :, wrap(beside(rows, x._array)), wrap(beside(columns, x._array))].reshape(
-        batch, channels * k[0] * k[1], -1
-    )
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:

@@ -16,7 +16,7 @@ from srcgrad.runtime.autograd.record import call, record_plain, tracked
 from srcgrad.runtime.nn.functional_activation import logsigmoid
 from srcgrad.runtime.nn.functional_layers import pairwise_distance
 from srcgrad.runtime.rules import neural_loss
-from srcgrad.runtime.tensor import type_name
+from srcgrad.runtime.tensor import shape_mismatch, type_name
 from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_math import where
 from srcgrad.runtime.tensor_reduce import log_softmax
@@ -65,7 +65,10 @@ def _pair(input: Tensor, target: Tensor, level: int = 3) -> tuple[Tensor, Tensor
             UserWarning,
             stacklevel=level,
         )
-        input, target = broadcast_tensors(input, target)
+        try:
+            input, target = broadcast_tensors(input, target)
+        except ValueError:
+            raise shape_mismatch((input._array.shape, target._array.shape)) from None
     if input._array.dtype != target._array.dtype:
         from srcgrad.runtime.tensor_create import convert
         from srcgrad.runtime.tensor_types import result_dtype
@@ -127,6 +130,8 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Tensor:
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
     input, target = _pair(input, target)
     _check(reduction)
     return call(HUBER, (input, target, reduction, delta))
@@ -164,6 +169,11 @@ def nll_loss(
     if bool(np.any(bad)):
         raise IndexError(f"Target {int(i[bad][0])} is out of bounds.")
     w = None if weight is None else weight._array
+    if w is not None and w.shape != (n,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {n} classes or no classes but got weight tensor "
+            f"of shape: {list(w.shape)}"
+        )
     with np.errstate(all="ignore"):
         out: Tensor = call(NLL, (x, i, w, ignore_index, reduction))
     return out[0] if alone and reduction == "none" else out
@@ -182,6 +192,8 @@ def cross_entropy(
     """`nll_loss` of `log_softmax`; the target holds classes, or probabilities."""
     reduction = _legacy(size_average, reduce, reduction)
     _check(reduction)
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     dim = 0 if input._array.ndim == 1 else 1
     logp = log_softmax(input, dim)
     if target._array.shape == input._array.shape and target._array.dtype.kind == "f":
@@ -269,6 +281,13 @@ def kl_div(
         from srcgrad.runtime.tensor import FUNCTIONS
 
         terms = FUNCTIONS["xlogy"](target, target) - target * input
+    if reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size. "
+            "'batchmean' divides only by the batch size, and aligns with the KL div math definition.",
+            UserWarning,
+            stacklevel=2,
+        )
     if reduction == "batchmean":
         return terms.sum() / input.shape[0]
     return _reduced(terms, reduction)

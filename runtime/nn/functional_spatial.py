@@ -255,5 +255,24 @@ def _adaptive_max(n: int) -> Callable[..., Any]:
     return pool
 
 
-adaptive_avg_pool1d, adaptive_avg_pool2d = _adaptive_avg(1), _adaptive_avg(2)
-adaptive_max_pool1d, adaptive_max_pool2d = _adaptive_max(1), _adaptive_max(2)
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive_avg(n) for n in (1, 2, 3))
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive_max(n) for n in (1, 2, 3))
+
+
+def _lp_pool(n: int, average: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def pool(
+        input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> Tensor:
+        """The p-norm of each window (of the absolute value of its sum of powers, as in PyTorch)."""
+        size = int(np.prod(several(kernel_size, n)))
+        powers = average(input**norm_type, kernel_size, stride, 0, ceil_mode)
+        out: Tensor = (powers.sign() * powers.abs().relu() * size) ** (1 / norm_type)
+        return out
+
+    pool.__name__ = pool.__qualname__ = f"lp_pool{n}d"
+    return pool
+
+
+lp_pool1d, lp_pool2d, lp_pool3d = (
+    _lp_pool(n, pool) for n, pool in enumerate((avg_pool1d, avg_pool2d, avg_pool3d), 1)
+)

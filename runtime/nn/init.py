@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -183,18 +182,3 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     for column in range(tensor.shape[1]):
         values[random.permutation(tensor.shape[0])[:zeros], column] = 0
     return _write(tensor, values)
-
-
-def _method(name: str, function: Callable[..., Tensor]) -> None:
-    from srcgrad.runtime.autograd.record import tracked
-    from srcgrad.runtime.tensor_inplace import check_writable
-
-    def changed(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-        check_writable(self, tracked((self,)), False)
-        return function(self, *args, **keywords)
-
-    setattr(Tensor, name, changed)
-
-
-_method("uniform_", uniform_)
-_method("normal_", normal_)

@@ -109,6 +109,8 @@ class Embedding(Module):
         if padding_idx is not None and padding_idx < 0:
             padding_idx += num_embeddings
         self.padding_idx = padding_idx
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is None:
             weight = init.normal_(empty(num_embeddings, embedding_dim, dtype=dtype, device=device))
             if padding_idx is not None:
@@ -125,11 +127,20 @@ class Embedding(Module):
         return cls(n, d, padding_idx, _weight=embeddings, _freeze=freeze, **options)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.embedding(input, self.weight, self.padding_idx)
+        return F.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq
+        )
 
     def extra_repr(self) -> str:
-        padding = f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        out = f"{self.num_embeddings}, {self.embedding_dim}"
+        for name, default in (
+            ("padding_idx", None), ("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False),
+            ("sparse", False),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if value != default:
+                out += f", {name}={value}"
+        return out
 
 
 class Dropout(Module):
@@ -160,6 +171,18 @@ class Dropout2d(Dropout):
     """Dropout of whole channels of images."""
 
     function = staticmethod(F.dropout2d)
+
+
+class Dropout3d(Dropout):
+    """Dropout of whole channels of volumes."""
+
+    function = staticmethod(F.dropout3d)
+
+
+class AlphaDropout(Dropout):
+    """Dropout that keeps mean and variance of values that went through SELU."""
+
+    function = staticmethod(F.alpha_dropout)
 
 
 class Flatten(Module):
@@ -227,17 +250,3 @@ class PixelShuffle(Module):
 
     def extra_repr(self) -> str:
         return f"upscale_factor={self.upscale_factor}"
-
-
-class ZeroPad2d(Module):
-    """Zeros around images."""
-
-    def __init__(self, padding: Any):
-        super().__init__()
-        self.padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pad(input, self.padding)
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"

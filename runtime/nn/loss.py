@@ -8,6 +8,7 @@ from typing import Any
 
 from srcgrad.runtime.nn import functional as F
 from srcgrad.runtime.nn.module import Module
+from srcgrad.runtime.nn.spatial import PairwiseDistance
 from srcgrad.runtime.tensor_base import Tensor
 
 
@@ -84,4 +85,36 @@ MultiMarginLoss = _made("MultiMarginLoss", F.multi_margin_loss, ("weight",), p=1
 CosineEmbeddingLoss = _made("CosineEmbeddingLoss", F.cosine_embedding_loss, margin=0.0)
 TripletMarginLoss = _made("TripletMarginLoss", F.triplet_margin_loss, margin=1.0, p=2.0, eps=1e-6, swap=False)
 PoissonNLLLoss = _made("PoissonNLLLoss", F.poisson_nll_loss, log_input=True, full=False, eps=1e-8)
+MultiLabelSoftMarginLoss = _made(
+    "MultiLabelSoftMarginLoss", F.multilabel_soft_margin_loss, ("weight",), weight=None
+)
+MultiLabelMarginLoss = _made("MultiLabelMarginLoss", F.multilabel_margin_loss)
+CTCLoss = _made("CTCLoss", F.ctc_loss, blank=0, zero_infinity=False)
 GaussianNLLLoss = _made("GaussianNLLLoss", F.gaussian_nll_loss, full=False, eps=1e-6)
+
+
+class TripletMarginWithDistanceLoss(Module):
+    """The triplet loss with any distance (a function or a module)."""
+
+    def __init__(
+        self,
+        *,
+        distance_function: Any = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ):
+        super().__init__()
+        self.distance_function = distance_function or PairwiseDistance()
+        self.margin, self.swap, self.reduction = margin, swap, reduction
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        return F.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )

@@ -23,7 +23,7 @@ IncompatibleKeys = namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_k
 def _all_keys_matched(self: Any) -> str:
     if not self.missing_keys and not self.unexpected_keys:
         return "<All keys matched successfully>"
-    return tuple.__repr__(self)
+    return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
 
 
 IncompatibleKeys.__repr__ = _all_keys_matched  # type: ignore[method-assign]
@@ -410,6 +410,10 @@ class Module:
                 rest.append(a)
             elif not isinstance(a, bool):
                 dtype = as_dtype(a)
+        if dtype is not None and as_dtype(dtype).kind not in "fc":
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
 
         def convert(t: Tensor) -> Tensor:
             out = t.to(*rest, **keywords)

@@ -104,6 +104,39 @@ class _Adaptive(Module):
         return f"output_size={self.output_size}"
 
 
+class _AdaptiveMax(_Adaptive):
+    def __init__(self, output_size: Any, return_indices: bool = False):
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, input: Any) -> Any:
+        return type(self).function(input, self.output_size, self.return_indices)
+
+
+class _LPPool(Module):
+    function: Any = None
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False):
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = (
+            norm_type,
+            kernel_size,
+            stride,
+            ceil_mode,
+        )
+
+    def forward(self, input: Any) -> Any:
+        return type(self).function(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
 def _made(name: str, base: type, function: Any) -> Any:
     return type(
         name, (base,), {"function": staticmethod(function), "__doc__": f"{name}.", "__module__": __name__}
@@ -118,5 +151,9 @@ AvgPool2d = _made("AvgPool2d", _AvgPool, F.avg_pool2d)
 AvgPool3d = _made("AvgPool3d", _AvgPool, F.avg_pool3d)
 AdaptiveAvgPool1d = _made("AdaptiveAvgPool1d", _Adaptive, F.adaptive_avg_pool1d)
 AdaptiveAvgPool2d = _made("AdaptiveAvgPool2d", _Adaptive, F.adaptive_avg_pool2d)
-AdaptiveMaxPool1d = _made("AdaptiveMaxPool1d", _Adaptive, F.adaptive_max_pool1d)
-AdaptiveMaxPool2d = _made("AdaptiveMaxPool2d", _Adaptive, F.adaptive_max_pool2d)
+AdaptiveAvgPool3d = _made("AdaptiveAvgPool3d", _Adaptive, F.adaptive_avg_pool3d)
+AdaptiveMaxPool1d = _made("AdaptiveMaxPool1d", _AdaptiveMax, F.adaptive_max_pool1d)
+AdaptiveMaxPool2d = _made("AdaptiveMaxPool2d", _AdaptiveMax, F.adaptive_max_pool2d)
+AdaptiveMaxPool3d = _made("AdaptiveMaxPool3d", _AdaptiveMax, F.adaptive_max_pool3d)
+LPPool1d, LPPool2d = _made("LPPool1d", _LPPool, F.lp_pool1d), _made("LPPool2d", _LPPool, F.lp_pool2d)
+LPPool3d = _made("LPPool3d", _LPPool, F.lp_pool3d)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,11 +16,12 @@ from srcgrad.runtime.tensor_create import empty
 from srcgrad.runtime.tensor_join import cat, stack
 
 
-def _lstm(x: Tensor, state: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+def _lstm(x: Tensor, state: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, w_hr: Any = None) -> Any:
     h, c = state
     i, f, g, o = (F.linear(x, w_ih, b_ih) + F.linear(h, w_hh, b_hh)).chunk(4, -1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    return o.sigmoid() * c.tanh(), c
+    h = o.sigmoid() * c.tanh()
+    return h if w_hr is None else F.linear(h, w_hr), c
 
 
 def _gru(x: Tensor, state: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
@@ -53,10 +55,23 @@ class _Recurrent(Module):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        proj_size: int = 0,
         device: Any = None,
         dtype: Any = None,
     ):
         super().__init__()
+        if dropout and num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+                f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+                UserWarning,
+                stacklevel=3,
+            )
+        if proj_size and self.states == 1:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        if proj_size < 0 or proj_size >= hidden_size > 0:
+            raise ValueError("proj_size has to be smaller than hidden_size")
+        self.proj_size, out_size = proj_size, proj_size or hidden_size
         self.input_size, self.hidden_size, self.num_layers, self.bias = (
             input_size,
             hidden_size,
@@ -67,14 +82,16 @@ class _Recurrent(Module):
         bound = 1 / math.sqrt(hidden_size) if hidden_size else 0
         rows = self.gates * hidden_size
         for layer in range(num_layers):
-            width = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
+            width = input_size if layer == 0 else out_size * (2 if bidirectional else 1)
             for suffix in ("", "_reverse") if bidirectional else ("",):
                 shapes: dict[str, tuple[int, ...]] = {
                     "weight_ih": (rows, width),
-                    "weight_hh": (rows, hidden_size),
+                    "weight_hh": (rows, out_size),
                 }
                 if bias:
                     shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                if proj_size:
+                    shapes |= {"weight_hr": (proj_size, hidden_size)}
                 for name, shape in shapes.items():
                     values = init.uniform_(empty(*shape, dtype=dtype, device=device), -bound, bound)
                     self.register_parameter(f"{name}_l{layer}{suffix}", Parameter(values))
@@ -84,8 +101,16 @@ class _Recurrent(Module):
 
     def _weights(self, layer: int, suffix: str) -> tuple[Any, ...]:
         own = self._parameters
-        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", *(("weight_hr",) if self.proj_size else ()))
         return tuple(own.get(f"{n}_l{layer}{suffix}") for n in names)
+
+    def _check_states(self, given: tuple[Tensor, ...], batch: int) -> None:
+        sizes = (self.proj_size or self.hidden_size, self.hidden_size)
+        for h, size, which in zip(given, sizes, ("hidden[0]", "hidden[1]"), strict=False):
+            wanted = (self.num_layers * (2 if self.bidirectional else 1), batch, size)
+            if tuple(h.shape) != wanted:
+                name = which if self.states > 1 else "hidden"
+                raise RuntimeError(f"Expected {name} size {wanted}, got {list(h.shape)}")
 
     def flatten_parameters(self) -> None:
         """Nothing to do: there is no fused kernel here."""
@@ -101,12 +126,18 @@ class _Recurrent(Module):
         directions = 2 if self.bidirectional else 1
         batch = x.shape[1]
         if hx is None:
-            zero = x.new_zeros(self.num_layers * directions, batch, self.hidden_size)
-            given: tuple[Any, ...] = (zero,) * self.states
+            depth = self.num_layers * directions
+            given: tuple[Any, ...] = tuple(
+                x.new_zeros(depth, batch, size)
+                for size in (self.proj_size or self.hidden_size, self.hidden_size)[: self.states]
+            )
         else:
-            given = hx if isinstance(hx, tuple) else (hx,)
+            given = tuple(hx) if isinstance(hx, tuple | list) else (hx,)
+            if len(given) != self.states:
+                raise RuntimeError(f"expected {self.states} hidden states, got {len(given)}")
             if alone:
                 given = tuple(h.unsqueeze(1) for h in given)
+            self._check_states(given, batch)
         step = self._step()
         last: list[list[Any]] = [[] for _ in range(self.states)]
         for layer in range(self.num_layers):
@@ -135,6 +166,7 @@ class _Recurrent(Module):
     def extra_repr(self) -> str:
         out = f"{self.input_size}, {self.hidden_size}"
         for name, default in (
+            ("proj_size", 0),
             ("num_layers", 1),
             ("bias", True),
             ("batch_first", False),
@@ -212,7 +244,9 @@ class _Cell(Module):
         return out if self.states > 1 else out[0]
 
     def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
+        kind = getattr(self, "nonlinearity", "tanh")
+        other = "" if kind == "tanh" else f", nonlinearity={kind}"
+        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False") + other
 
 
 class RNNCell(_Cell):

@@ -33,8 +33,9 @@ class LRScheduler:
                     )
         self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
-        self._steps = 0
-        self._first = True
+        self._step_count = 0
+        self._is_initial = True
+        self._get_lr_called_within_step = False
         self._counted = optimizer._step_count
         self._start()
 
@@ -42,8 +43,8 @@ class LRScheduler:
         self._advance()
 
     def _advance(self) -> None:
-        self._first = self._steps == 0
-        self._steps += 1
+        self._is_initial = self._step_count == 0
+        self._step_count += 1
         self.last_epoch += 1
         self._set(self.get_lr())
 
@@ -64,7 +65,7 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Go on to the next rates; to be called after `optimizer.step()`."""
-        if self._steps == 1 and self.optimizer._step_count == self._counted:
+        if self._step_count == 1 and self.optimizer._step_count == self._counted:
             warnings.warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and "
                 "later, you should call "
@@ -77,8 +78,8 @@ class LRScheduler:
         if epoch is None:
             self._advance()
             return
-        self._first = False
-        self._steps += 1
+        self._is_initial = False
+        self._step_count += 1
         self.last_epoch = epoch
         self._set(self._closed_form())
 
@@ -86,7 +87,9 @@ class LRScheduler:
         return self.get_lr()
 
     def state_dict(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
+        """Everything but the optimizer and functions."""
+        hidden = ("optimizer", "_counted")
+        return {k: v for k, v in self.__dict__.items() if k not in hidden and not callable(v)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.__dict__.update(state_dict)
@@ -235,7 +238,7 @@ class CosineAnnealingLR(LRScheduler):
         t, n, low = self.last_epoch, self.T_max, self.eta_min
         if t == 0:
             return self._rates
-        if self._steps == 1 and t > 0:
+        if self._step_count == 1 and t > 0:
             return self._closed_form()
         if (t - 1 - n) % (2 * n) == 0:
             return [
@@ -275,7 +278,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.step()
 
     def step(self, epoch: float | None = None) -> None:
-        self._steps += 1
+        self._step_count += 1
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -316,7 +319,12 @@ class LambdaLR(LRScheduler):
         return [b * f(self.last_epoch) for f, b in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
+        out = super().state_dict()
+        out["lr_lambdas"] = [None for _ in self.lr_lambdas]
+        return out
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
 
 
 class MultiplicativeLR(LambdaLR):
@@ -518,7 +526,7 @@ class SequentialLR(LRScheduler):
             group["lr"] = group["initial_lr"]
         for s in self._schedulers:
             s.last_epoch -= 1
-            s._steps -= 1
+            s._step_count -= 1
         self._schedulers[0]._advance()
         self._last_lr = self._schedulers[0].get_last_lr()
 
@@ -535,7 +543,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = scheduler.get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
-        out = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
+        out = super().state_dict()
         out["_schedulers"] = [s.state_dict() for s in self._schedulers]
         return out
 

@@ -49,7 +49,7 @@ class Optimizer:
         if not given:
             raise ValueError("optimizer got an empty parameter list")
         if isinstance(given[0], tuple):
-            given = [{"params": [p for _, p in given]}]
+            given = [{"params": [p for _, p in given], "param_names": [name for name, _ in given]}]
         elif not isinstance(given[0], dict):
             given = [{"params": given}]
         for group in given:
@@ -78,6 +78,8 @@ class Optimizer:
             if not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         group = {"params": params}
+        if "param_names" in param_group:
+            group["param_names"] = param_group["param_names"]
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(

@@ -282,6 +282,36 @@ def xlogy_rule(z, x, y):
     return np.log(y), x / y
 
 
+def lerp(x, end, weight):
+    """`x + weight * (end - x)`."""
+    return x + weight * (end - x)
+
+
+@elementwise(lerp, at=[(0.7, 0.2, 0.3), (X, generic(3, seed=1), 0.25)])
+def lerp_rule(z, x, end, weight):
+    return 1 - weight, weight, end - x
+
+
+def addcmul(x, a, b, *, value=1):
+    """`x + value * a * b`."""
+    return x + value * (a * b)
+
+
+@elementwise(addcmul, at=[(0.7, 0.2, 0.3), case(X, generic(3, seed=1), X, value=0.5)])
+def addcmul_rule(z, x, a, b, *, value=1):
+    return 1, value * b, value * a
+
+
+def addcdiv(x, a, b, *, value=1):
+    """`x + value * a / b`."""
+    return x + value * (a / b)
+
+
+@elementwise(addcdiv, at=[(0.7, 0.2, 0.3), case(X, generic(3, seed=1), P, value=0.5)])
+def addcdiv_rule(z, x, a, b, *, value=1):
+    return 1, value / b, -value * a / (b * b)
+
+
 def top(x, axis):
     """The maximum along `axis`, kept."""
     if type(x) is np.ndarray:

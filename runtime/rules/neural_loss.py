@@ -167,7 +167,7 @@ def nll(x, target, weight=None, ignore_index=-100, reduction="mean"):
     """Minus the log-probability (axis 1 of `x`) of each target class."""
     w = nll_weights(x, target, weight, ignore_index)
     safe = np.where(target == ignore_index, 0, target)
-    picked = -w * np.take_along_axis(x, np.expand_dims(safe, 1), 1)[:, 0]
+    picked = np.where(target == ignore_index, 0, -w * np.take_along_axis(x, np.expand_dims(safe, 1), 1)[:, 0])
     if reduction == "mean":
         return np.sum(picked) / np.sum(w)
     return np.sum(picked) if reduction == "sum" else picked
@@ -184,26 +184,30 @@ def nll(x, target, weight=None, ignore_index=-100, reduction="mean"):
 )
 def nll_rule(g, y, x, target, weight=None, ignore_index=-100, reduction="mean"):
     w = nll_weights(x, target, weight, ignore_index)
-    each = -w * (g / np.sum(w) if reduction == "mean" else g)
+    each = np.where(target == ignore_index, 0, -w * (g / np.sum(w) if reduction == "mean" else g))
     safe = np.where(target == ignore_index, 0, target)
     return put_along(np.expand_dims(each, 1), x, np.expand_dims(safe, 1), 1)
 
 
-def embedding(weight, indices, padding_idx=None):
+def embedding(weight, indices, padding_idx=None, by_frequency=False):
     """The rows of `weight` at `indices`."""
     return weight[indices]
 
 
 @reverse(embedding, at=[(X, np.array([1, 0, 1]))])
-def embedding_rule(g, y, weight, indices, padding_idx=None):
-    """The row `padding_idx` gets nothing (so there the rule is not the derivative, as in PyTorch)."""
+def embedding_rule(g, y, weight, indices, padding_idx=None, by_frequency=False):
+    """The row `padding_idx` gets nothing, and with `by_frequency` a row gets the mean of what arrives (so
+    there the rule is not the derivative, as in PyTorch)."""
+    if by_frequency:
+        counts = np.bincount(np.ravel(indices), minlength=weight.shape[0])
+        g = g / np.expand_dims(counts[indices], -1).astype(weight.dtype)
     if padding_idx is None:
         return scatter(g, weight, indices)
     return scatter(g * np.expand_dims(indices != padding_idx, -1), weight, indices)
 
 
 @forward(embedding)
-def embedding_forward(weight_dot, y, weight, indices, padding_idx=None):
+def embedding_forward(weight_dot, y, weight, indices, padding_idx=None, by_frequency=False):
     if padding_idx is None:
         return weight_dot[indices]
     return weight_dot[indices] * np.expand_dims(indices != padding_idx, -1)

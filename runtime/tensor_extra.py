@@ -1,0 +1,590 @@
+"""Less common functions of Tensors, most of them built from the others: joins, statistics, distances, special
+functions, changes of shape in place.
+
+The special functions need SciPy (the `scipy` extra).
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from srcgrad.runtime import arrays, tensor_inplace
+from srcgrad.runtime.autograd.graph import LEAF
+from srcgrad.runtime.autograd.modes import no_grad
+from srcgrad.runtime.autograd.nodes import elementwise_node
+from srcgrad.runtime.autograd.record import tracked
+from srcgrad.runtime.errors import MissingExtra
+from srcgrad.runtime.rules import neural
+from srcgrad.runtime.tensor import FUNCTIONS, _sub, meet, public
+from srcgrad.runtime.tensor_base import Tensor, install, shell, wrap
+from srcgrad.runtime.tensor_create import shape_argument
+from srcgrad.runtime.tensor_inplace import bump, check_writable, method
+from srcgrad.runtime.tensor_join import cat, flip, stack
+from srcgrad.runtime.tensor_linalg import addmm, matmul_
+from srcgrad.runtime.tensor_reduce import cumsum, norm, sort
+from srcgrad.runtime.tensor_reduce import sum as _sum
+from srcgrad.runtime.tensor_views import (
+    dimension,
+    reshape,
+    select,
+    split,
+    squeeze,
+    t,
+    transpose,
+    unsqueeze,
+)
+
+# --- special functions --------------------------------------------------------------------------------------
+
+
+def _special(name: str, scipy_name: str, node: str) -> None:
+    """A function of SciPy's: its rule stands with SciPy's others."""
+    kinds: list[Any] = []
+
+    def function(input: Tensor) -> Tensor:
+        if not kinds:
+            try:
+                special = importlib.import_module("scipy.special")
+            except ImportError as error:
+                raise MissingExtra(f'{name} needs SciPy: `pip install "srcgrad[scipy]"`') from error
+            kinds.append(elementwise_node(node + "Backward0", getattr(special, scipy_name), 1))
+        return meet(kinds[0], kinds[0].function, (input,), floating=True)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"SciPy's `special.{scipy_name}`."
+    public(name)(function)
+    method(name, function)
+
+
+_special("lgamma", "gammaln", "Lgamma")
+_special("digamma", "digamma", "Digamma")
+_special("erfinv", "erfinv", "Erfinv")
+_special("i0", "i0", "I0")
+
+# --- three operands -----------------------------------------------------------------------------------------
+
+_LERP = elementwise_node("LerpBackward0", neural.lerp, 3)
+_LERP_TENSOR = elementwise_node("LerpBackward1", neural.lerp, 3)
+_ADDCMUL = elementwise_node("AddcmulBackward0", neural.addcmul, 3)
+_ADDCDIV = elementwise_node("AddcdivBackward0", neural.addcdiv, 3)
+
+
+@public("lerp")
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """`input + weight * (end - input)`."""
+    kind = _LERP_TENSOR if isinstance(weight, Tensor) else _LERP
+    return meet(kind, neural.lerp, (input, end, weight))
+
+
+@public("addcmul")
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`input + value * tensor1 * tensor2`."""
+    return meet(_ADDCMUL, neural.addcmul, (input, tensor1, tensor2), value=value)
+
+
+@public("addcdiv")
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`input + value * tensor1 / tensor2`."""
+    return meet(_ADDCDIV, neural.addcdiv, (input, tensor1, tensor2), floating=True, value=value)
+
+
+for _n in ("lerp", "addcmul", "addcdiv", "xlogy"):
+    method(_n, FUNCTIONS[_n])
+
+
+@public("rsub", method=False)
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """`other - alpha * input`."""
+    scaled = input if alpha == 1 else input * alpha
+    return _sub(other, scaled) if isinstance(other, Tensor) else other - scaled
+
+
+# --- matrices -----------------------------------------------------------------------------------------------
+
+method("addmm", addmm)
+
+
+@public("addmv")
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * (mat @ vec)`."""
+    return input * beta + matmul_(mat, vec) * alpha
+
+
+@public("addr")
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * outer(vec1, vec2)`."""
+    return input * beta + FUNCTIONS["outer"](vec1, vec2) * alpha
+
+
+@public("addbmm")
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * (batch1 @ batch2).sum(0)`."""
+    return input * beta + _sum(matmul_(batch1, batch2), 0) * alpha
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of matrices, from left to right."""
+    out = matrices[0]
+    for m in matrices[1:]:
+        out = matmul_(out, m)
+    return out
+
+
+@public("logdet")
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant; nan where it is negative."""
+    sign, value = FUNCTIONS["slogdet"](input)
+    return value.masked_fill(sign < 0, math.nan)
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm of the differences between all rows of `x1` and all rows of `x2`."""
+    return norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
+
+
+@public("diag_embed")
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Vectors along the last dimension as diagonals of matrices."""
+    n, d = input.shape[-1], abs(offset)
+    wide = input.new_zeros(*input.shape[:-1], n + d, n + d)
+    i = np.arange(n)
+    flat = (i + max(-offset, 0)) * (n + d) + i + max(offset, 0)
+    index = wrap(arrays.beside(flat, input._array))
+    filled = wide.reshape(*input.shape[:-1], -1).index_add(-1, index, input)
+    out = filled.reshape(wide.shape)
+    return out if (dim1, dim2) == (-2, -1) else out.movedim((-2, -1), (dim1, dim2))
+
+
+@public("diagflat")
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    return diag_embed(input.reshape(-1), offset)
+
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Matrices along the diagonal of one."""
+    blocks = [x.reshape(1, -1) if x.ndim < 2 else x for x in tensors]
+    width = sum(b.shape[1] for b in blocks)
+    rows, start = [], 0
+    for b in blocks:
+        parts = [b.new_zeros(b.shape[0], start), b, b.new_zeros(b.shape[0], width - start - b.shape[1])]
+        rows.append(cat(parts, 1))
+        start += b.shape[1]
+    return cat(rows, 0)
+
+
+@public("cov")
+def cov(input: Tensor, *, correction: int = 1) -> Tensor:
+    """The covariances of the rows."""
+    x = input.reshape(1, -1) if input.ndim < 2 else input
+    d = x - x.mean(1, True)
+    out = d @ t(d).conj() / (x.shape[1] - correction)
+    return squeeze(out) if input.ndim < 2 else out
+
+
+@public("corrcoef")
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlations of the rows."""
+    c = cov(input)
+    if c.ndim == 0:
+        return c / c
+    s = c.diagonal().sqrt()
+    return (c / s.unsqueeze(1) / s.unsqueeze(0)).clamp(-1, 1)
+
+
+# --- joining and splitting ----------------------------------------------------------------------------------
+
+
+def dstack(tensors: Any) -> Tensor:
+    return cat([_at_least(x, 3) for x in tensors], 2)
+
+
+def column_stack(tensors: Any) -> Tensor:
+    return cat([reshape(x, (x.numel(), 1)) if x.ndim < 2 else x for x in tensors], 1)
+
+
+def _at_least(x: Tensor, n: int) -> Tensor:
+    if x.ndim == 0:
+        return reshape(x, (1,) * n)
+    if n == 2 and x.ndim == 1:
+        return unsqueeze(x, 0)
+    if n == 3 and x.ndim < 3:
+        return unsqueeze(unsqueeze(x, 0), -1) if x.ndim == 1 else unsqueeze(x, -1)
+    return x
+
+
+def _each(n: int) -> Callable[..., Any]:
+    def function(*tensors: Any) -> Any:
+        given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+        out = tuple(_at_least(x, n) for x in given)
+        return out[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else out
+
+    function.__name__ = function.__qualname__ = f"atleast_{n}d"
+    return function
+
+
+def broadcast_shapes(*shapes: Any) -> Any:
+    return FUNCTIONS["Size"](np.broadcast_shapes(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
+
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All choices of one element from each vector, as rows."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([g.reshape(-1) for g in FUNCTIONS["meshgrid"](*tensors, indexing="ij")], 1)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of `r` elements of a vector, as rows."""
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = np.array(list(choose(range(input.numel()), r)), dtype=np.int64).reshape(-1, r)
+    return input[wrap(arrays.beside(rows, input._array))]
+
+
+@public("split_with_sizes")
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
+    return split(input, list(split_sizes), dim)
+
+
+@public("hsplit")
+def hsplit(input: Tensor, sections: Any) -> Any:
+    return FUNCTIONS["tensor_split"](input, sections, 0 if input.ndim == 1 else 1)
+
+
+@public("vsplit")
+def vsplit(input: Tensor, sections: Any) -> Any:
+    return FUNCTIONS["tensor_split"](input, sections, 0)
+
+
+@public("narrow_copy")
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    return input.narrow(dim, start, length).clone()
+
+
+def _scattered(name: str, part: Callable[..., Tensor]) -> None:
+    """A copy of a tensor with one part of it replaced."""
+
+    def function(input: Tensor, src: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        out = input.clone()
+        part(out, *args, **keywords).copy_(src)
+        return out
+
+    function.__name__ = function.__qualname__ = name + "_scatter"
+    function.__doc__ = f"A copy of `input` in which `src` stands in place of `{name}`."
+    public(name + "_scatter")(function)
+
+
+def _slice(x: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+    return x[(slice(None),) * dimension(dim, x.ndim) + (slice(start, end, step),)]
+
+
+_scattered("select", select)
+_scattered("slice", _slice)
+_scattered("diagonal", FUNCTIONS["diagonal"])
+
+
+# --- statistics and searching -------------------------------------------------------------------------------
+
+
+@public("msort")
+def msort(input: Tensor) -> Tensor:
+    return sort(input, 0).values
+
+
+@public("quantile")
+def quantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The q-th quantiles, linear between the sorted values; nan where a value is nan."""
+    if interpolation != "linear":
+        raise NotImplementedError("quantile interpolates linearly only")
+    x = input.reshape(-1) if dim is None else input.movedim(dim, -1)
+    qs = q if isinstance(q, Tensor) else wrap(x._array.dtype.type(q))
+    if qs._array.dtype != x._array.dtype:
+        raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
+    if bool(np.any((qs._array < 0) | (qs._array > 1))):
+        raise RuntimeError("quantile() q must be in the range [0, 1]")
+    ordered = sort(x, -1).values
+    at = np.atleast_1d(qs._array) * (x.shape[-1] - 1)
+    low = np.floor(at).astype(np.int64)
+    high = np.ceil(at).astype(np.int64)
+    a, b = (ordered[..., wrap(i)] for i in (low, high))
+    out = (a + (b - a) * wrap((at - low).astype(x._array.dtype))).movedim(-1, 0)
+    missing = np.any(np.isnan(x._array), axis=-1)
+    if bool(np.any(missing)):
+        out = out.masked_fill(wrap(missing), math.nan)
+    if keepdim:
+        out = (
+            out.reshape(-1, *([1] * input.ndim))
+            if dim is None
+            else out.unsqueeze(dimension(dim, input.ndim) + 1)
+        )
+    return out[0] if qs.ndim == 0 else out
+
+
+@public("nanmedian")
+def nanmedian(input: Tensor) -> Tensor:
+    """The lower median of the elements that are not nan."""
+    kept = input[input.isnan().logical_not()]
+    return kept.median() if kept.numel() else input.sum() * math.nan
+
+
+@public("logcumsumexp")
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """`log(cumsum(exp(x)))`, kept in range by the maximum."""
+    d = dimension(dim, input.ndim)
+    high = wrap(np.max(input._array, axis=d, keepdims=True)) if input.numel() else wrap(input._array[:0])
+    return cumsum((input - high).exp(), d).log() + high
+
+
+@public("logaddexp2")
+def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+    return meet(
+        elementwise_node("Logaddexp2Backward0", np.logaddexp2, 2), np.logaddexp2, (input, other), True
+    )
+
+
+@public("renorm")
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """The parts along `dim` whose p-norm is greater than `maxnorm`, scaled down to it."""
+    others = tuple(k for k in range(input.ndim) if k != dimension(dim, input.ndim))
+    size = norm(input, p, others, True)
+    return FUNCTIONS["where"](size > maxnorm, input * (maxnorm / (size + 1e-7)), input)
+
+
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+    """The integral by the trapezoidal rule."""
+    return _sum(_trapezoids(y, x, dx, dim), dim)
+
+
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+    return cumsum(_trapezoids(y, x, dx, dim), dim)
+
+
+def _trapezoids(y: Tensor, x: Tensor | None, dx: float, dim: int) -> Tensor:
+    n = y.shape[dim]
+    pairs = _slice(y, dim, 1) + _slice(y, dim, 0, n - 1)
+    if x is None:
+        return pairs * (dx / 2)
+    steps = _slice(x, dim if x.ndim > 1 else 0, 1) - _slice(x, dim if x.ndim > 1 else 0, 0, x.shape[-1] - 1)
+    return pairs * steps / 2
+
+
+def searchsorted(
+    sorted_sequence: Tensor, values: Any, *, right: bool = False, side: str | None = None
+) -> Tensor:
+    """Where `values` would have to be inserted to keep the sequence sorted."""
+    v = values._array if isinstance(values, Tensor) else values
+    edge: Any = side or ("right" if right else "left")
+    a = sorted_sequence._array
+    if a.ndim == 1:
+        return wrap(np.searchsorted(a, v, edge))
+    rows = [np.searchsorted(x, y, edge) for x, y in zip(_rows(a), _rows(v), strict=True)]
+    return wrap(np.stack(rows).reshape(v.shape))
+
+
+def _rows(a: Any) -> Any:
+    return a.reshape(-1, a.shape[-1])
+
+
+def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
+    """The number of boundaries below each value."""
+    return searchsorted(boundaries, input, right=right)
+
+
+def isin(elements: Any, test_elements: Any) -> Tensor:
+    a, b = (x._array if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements))
+    return wrap(np.isin(a, b))
+
+
+@public("unique_consecutive")
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    a = np.reshape(input._array, -1)
+    first = np.concatenate([np.ones(min(a.size, 1), bool), a[1:] != a[:-1]])
+    groups = np.cumsum(first) - 1
+    out = [wrap(a[first])]
+    if return_inverse:
+        out.append(wrap(groups.reshape(input._array.shape)))
+    if return_counts:
+        out.append(wrap(np.bincount(groups)))
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+@public("histc")
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    a = input._array
+    low, high = (min, max) if (min, max) != (0, 0) else (float(a.min()), float(a.max()))
+    if low == high:
+        low, high = low - 1, high + 1
+    counts, _ = np.histogram(a, bins, (low, high))
+    return wrap(counts.astype(a.dtype))
+
+
+@public("argwhere")
+def argwhere(input: Tensor) -> Tensor:
+    return input.nonzero()
+
+
+def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
+    return wrap(np.stack(np.tril_indices(row, offset, col)))
+
+
+def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
+    return wrap(np.stack(np.triu_indices(row, offset, col)))
+
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
+    """The powers of a vector, as columns."""
+    n = x.shape[-1] if N is None else N
+    powers = stack([x**k for k in range(n)], -1)
+    return powers if increasing else flip(powers, -1)
+
+
+@public("scatter_reduce")
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """`scatter_add`, also for means."""
+    if reduce not in ("sum", "mean"):
+        raise NotImplementedError(f"scatter_reduce with reduce={reduce!r} is not supported: use sum or mean")
+    start = input if include_self else input.scatter(dim, index, 0.0)
+    total = start.scatter_add(dim, index, src)
+    if reduce == "sum":
+        return total
+    with no_grad():
+        counts = FUNCTIONS["ones_like"](input) if include_self else FUNCTIONS["zeros_like"](input)
+        if not include_self:
+            counts = FUNCTIONS["ones_like"](input).scatter(dim, index, 0.0)
+        counts = counts.scatter_add(dim, index, FUNCTIONS["ones_like"](src))
+    return total / counts
+
+
+@public("heaviside")
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
+    if tracked((input, values)):
+        raise RuntimeError("derivative for aten::heaviside is not implemented")
+    return wrap(np.heaviside(input._array, values._array))
+
+
+# --- shapes in place ----------------------------------------------------------------------------------------
+
+
+def _reshaped(name: str, function: Callable[..., Tensor]) -> None:
+    """The form of a view that changes the tensor itself."""
+
+    def changed(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        if self._more is not None and self._more.base is not None:
+            raise RuntimeError(f"{name}_ of a view is not supported: use {name}")
+        recorded = tracked((self,))
+        check_writable(self, recorded, True)
+        view = function(shell(self), *args, **keywords)
+        self._array = view._array
+        if recorded:
+            node: Any = view._history
+            if node._targets and node._targets[0] is not None and self._history is LEAF:
+                raise RuntimeError(
+                    "a leaf Variable that requires grad is being used in an in-place operation."
+                )
+            tensor_inplace.rebase(self, node)
+        bump(self)
+        return self
+
+    changed.__name__ = name + "_"
+    changed.__doc__ = f"`{name}`, of the tensor itself."
+    setattr(Tensor, name + "_", changed)
+
+
+for _name, _function in (
+    ("t", t), ("transpose", transpose), ("swapaxes", transpose), ("swapdims", transpose),
+    ("squeeze", squeeze), ("unsqueeze", unsqueeze),
+):  # fmt: skip
+    _reshaped(_name, _function)
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Set the diagonal to one value."""
+    if self.ndim != 2 or wrap:
+        raise RuntimeError("fill_diagonal_ is for matrices, without wrapping")
+    self.diagonal().fill_(fill_value)
+    return self
+
+
+method("renorm", renorm)
+for _name in ("lgamma", "digamma", "erfinv", "i0"):
+    method(_name, FUNCTIONS[_name])
+
+
+@public("sum_to_size", function=False)
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """Sum over what broadcasting from `size` would have added."""
+    wanted = shape_argument(size)
+    lead = self.ndim - len(wanted)
+    axes = (*range(lead), *(i + lead for i, n in enumerate(wanted) if n == 1 and self.shape[i + lead] != 1))
+    out = _sum(self, axes, True) if axes else self
+    return reshape(out, wanted)
+
+
+# --- what a tensor is ---------------------------------------------------------------------------------------
+
+
+def _question(name: str, answer: Callable[[Tensor], Any], function: bool = True) -> None:
+    def ask(input: Tensor) -> Any:
+        return answer(input)
+
+    ask.__name__ = ask.__qualname__ = name
+    public(name, function=function)(ask)
+
+
+_question("is_signed", lambda x: x._array.dtype.kind not in "ub")
+_question("is_nonzero", lambda x: bool(x))
+_question("get_device", lambda x: -1 if x.device.type == "cpu" else x.device.index or 0)
+_question("ndimension", lambda x: x.ndim, False)
+_question("isreal", lambda x: wrap(np.isreal(x._array)))
+_question("isneginf", lambda x: wrap(np.isneginf(x._array)))
+_question("isposinf", lambda x: wrap(np.isposinf(x._array)))
+_question("adjoint", lambda x: transpose(x, -2, -1).conj())
+FUNCTIONS["is_inference"] = lambda input: input.is_inference()
+FUNCTIONS["detach"] = lambda input: input.detach()
+
+
+@public("is_same_size")
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    return input._array.shape == other._array.shape
+
+
+install(fill_diagonal_=fill_diagonal_, is_sparse=False, is_quantized=False)
+FUNCTIONS.update({
+    f.__name__: f
+    for f in (
+        block_diag, broadcast_shapes, bucketize, cartesian_prod, cdist, chain_matmul, column_stack,
+        combinations, cumulative_trapezoid, dstack, isin, searchsorted, trapezoid, tril_indices,
+        triu_indices, vander, _each(1), _each(2), _each(3),
+    )
+})  # fmt: skip
+FUNCTIONS["trapz"], FUNCTIONS["row_stack"] = trapezoid, FUNCTIONS["vstack"]
+
+
+def _functional(name: str) -> None:
+    """`exp_(x)` beside `x.exp_()`."""
+
+    def function(input: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        return getattr(input, name)(*args, **keywords)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`input.{name}(...)`."
+    FUNCTIONS[name] = function
+
+
+for _name in (
+    "abs_", "ceil_", "clamp_", "cos_", "exp_", "expm1_", "fill_", "floor_", "log_", "log1p_", "neg_",
+    "reciprocal_", "relu_", "round_", "rsqrt_", "sigmoid_", "sin_", "sqrt_", "square_", "tan_", "tanh_",
+    "trunc_", "zero_",
+):  # fmt: skip
+    _functional(_name)
