@@ -999,6 +999,22 @@ def oriented_svd(a: Array) -> tuple[Array, Array, Array, Array]:
 
 
 @_observable
+def masked(value: Array, condition: Array, taken: bool = True) -> Array:
+    """The cotangent `value` with an exact 0 where `condition` is not `taken`, if the two have one shape, or
+    `condition` the smaller: there it is 0 times something, which may be infinite or nan.
+
+    >>> masked(np.array([1.0, np.nan]), np.array([True, False]))
+    array([1., 0.])
+    """
+    shape, selected = np.shape(value), np.shape(condition)
+    if not shape and not selected:
+        return value if bool(condition) is taken else np.zeros_like(value)[()]
+    if selected != shape and (len(selected) > len(shape) or np.broadcast_shapes(selected, shape) != shape):
+        return value
+    return np.where(condition, value, 0) if taken else np.where(condition, 0, value)
+
+
+@_observable
 def adjoint(a: Array) -> Array:
     """The conjugate transpose of the last two axes."""
     return np.conj(np.swapaxes(a, -1, -2)) if np.iscomplexobj(a) else np.swapaxes(a, -1, -2)

@@ -16,6 +16,7 @@ belongs to the sweep. Griewank & Walther, "Evaluating Derivatives", section 3.2 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -57,6 +58,7 @@ from srcgrad.transforms.tree.names import Names
 from srcgrad.transforms.tree.scope import MISSING
 
 Block = list[Any]
+Masks = tuple[tuple[str, bool], ...]
 NUMBERS = ("scalar", "array", "numeric")
 
 
@@ -66,6 +68,8 @@ class Term:
 
     value: Any
     origin: Any = None
+    masks: Masks = ()
+    """Conditions where the contribution is an exact 0 unless they are what is told."""
 
 
 @dataclass
@@ -117,6 +121,8 @@ class Reverse:
         self.current: Any = None
         self.replaced: dict[int, Block] = {}
         self.uses_dispatch = False
+        self.masks: Masks = ()
+        self.bindings: Counter[str] | None = None
         self.scope = Scope(set())
         self.origin: Any = None
 
@@ -256,10 +262,10 @@ class Reverse:
 
     # Contributions ------------------------------------------------------------------------------------------
 
-    def contribute(self, n: str, value: Any, item: Any = None) -> None:
+    def contribute(self, n: str, value: Any, item: Any = None, masks: Masks = ()) -> None:
         if n not in self.active or is_zero(value):
             return
-        term = Term(self.stable(value), self.origin)
+        term = Term(self.stable(value), self.origin, masks)
         if item is not None:
             self.scope.items.setdefault(n, {}).setdefault(item, []).append(term)
         else:
@@ -786,15 +792,20 @@ class Reverse:
             return
         if v not in self.active:
             return
+        self.masks = ()
         g = self.cotangent(v, s)
         if g is None:
             return
         self.flow(op, g, v, s)
+        self.masks = ()
 
     def cotangent(self, v: str, s: Any) -> Any:
         """The cotangent of the name that a statement binds, removed from the books; None if it is zero."""
         scope = self.scope
         if v in scope.local:
+            terms = scope.pending.get(v, [])
+            if terms and not scope.items.get(v) and v not in scope.held:
+                self.masks = tuple(m for m in terms[0].masks if all(m in t.masks for t in terms))
             taken = self.take(v)
             if taken is None:
                 return None
@@ -863,7 +874,7 @@ class Reverse:
         pass
 
     def flow_copy(self, op: Any, g: Any, v: str, s: Any) -> None:
-        self.contribute(op.operands[0][1], g)
+        self.contribute(op.operands[0][1], g, masks=self.masks)
 
     def flow_copy_of(self, op: Any, g: Any, v: str, s: Any) -> None:
         self.contribute(op.operands[0][1], g)
@@ -918,7 +929,7 @@ class Reverse:
             value = replace_name(entries[rule.wrt.index(w)], g_name, g)
             parts = [(a, n) for a, n in active if (a if isinstance(a, str) else a[0]) == w]
             if len(parts) == 1 and isinstance(parts[0][0], str):
-                self.contribute(parts[0][1], self.signed(value))
+                self.contribute(parts[0][1], self.signed(value), masks=self.masked_by(op, w))
             else:
                 whole = value if atomic(value) or len(parts) == 1 else self.temporary(v + "_bar", value)
                 for (_, i), n in parts:
@@ -965,11 +976,51 @@ class Reverse:
         ]
         g = self.once(g, len(wanted), v)
         for n, partial in wanted:
-            value = multiply(g, partial)
+            value = multiply(self.unmasked(g), partial) if value_names(partial) else multiply(g, partial)
             x = self.facts.get(n, UNKNOWN)
             if real and not x.real:
                 value = call(self.np("multiply"), call(self.np("real"), g), partial)
-            self.contribute(n, self.fit(value, n, x, z))
+            if value_names(partial):
+                for condition, taken in self.masks:
+                    when = [] if taken else [constant(False)]
+                    value = call(self.external(support.masked), value, name(condition), *when)
+            self.contribute(n, self.fit(value, n, x, z), masks=self.masks)
+
+    def unmasked(self, g: Any) -> Any:
+        """`g` without masks that its product will have again."""
+        for condition, taken in reversed(self.masks):
+            if not (
+                isinstance(g, gast.Call) and getattr(g.func, "id", "") == self.external(support.masked).id
+            ):
+                break
+            if g.args[1].id != condition or (len(g.args) == 2) is not taken:
+                break
+            g = g.args[0]
+        return g
+
+    def masked_by(self, op: Any, parameter: str) -> Masks:
+        """What selects the elements of an operand that `np.where` may have taken: the cotangent of the others
+        is 0, whatever it is multiplied by.
+
+        The condition must be a name that means the same at every statement of the block."""
+        if op.function not in (np.where, support.masked):
+            return ()
+        condition = op.binding.get("condition")
+        if not isinstance(condition, gast.Name) or condition.id not in self.scope.local:
+            return ()
+        if self.bindings is None:
+            self.bindings = Counter(
+                n.id
+                for n in nodes.walk(self.tree)
+                if isinstance(n, gast.Name) and not isinstance(n.ctx, gast.Load)
+            )
+        overwritten = self.aliases is not None and self.aliases.overwritten(condition.id, self.current)
+        if self.bindings[condition.id] > 1 or overwritten:
+            return ()
+        taken: Any = op.binding.get("taken")
+        if op.function is np.where:
+            return (*self.masks, (condition.id, parameter == "x"))
+        return (*self.masks, (condition.id, bool(taken.value) if taken is not None else True))
 
     def fit(self, value: Any, n: str, x: Fact, z: Fact) -> Any:
         """`value`, shaped as the result `z`, summed to the shape of the operand `n`."""

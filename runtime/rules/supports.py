@@ -236,6 +236,16 @@ def undiff_(gg, y, g, n=1, axis=-1):
     return np.diff(gg, n, axis)
 
 
+@reverse(
+    support.masked,
+    linear=True,
+    shape="same",
+    at=[(X, X > 0), (M, X > 0, False), (1.5, True), (X, M > 0), (X, np.array(True))],
+)
+def masked_(g, y, value, condition, taken=True):
+    return support.masked(g, condition, taken)
+
+
 # --- selecting and copying ----------------------------------------------------------------------------------
 
 
