@@ -551,6 +551,8 @@ class Tensor:
                 UserWarning,
                 stacklevel=3,
             )
+        if self._array.size != 1:
+            raise _NotOne("only one element tensors can be converted to Python scalars")
         return self.item()
 
     def __contains__(self, element: Any) -> bool:
@@ -571,6 +573,11 @@ def install(**members: Any) -> None:
     """Add methods and properties to Tensor: the other rooms do."""
     for name, value in members.items():
         setattr(Tensor, name, value)
+
+
+class _NotOne(RuntimeError, ValueError):
+    """A tensor of several elements where one number is asked for: PyTorch raises ValueError in `float(t)`,
+    and RuntimeError in `t.item()`."""
 
 
 class _Warned:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import warnings
 from typing import Any
 
@@ -16,7 +18,7 @@ from srcgrad.runtime.autograd.nodes import rule_node
 from srcgrad.runtime.autograd.record import call
 from srcgrad.runtime.tensor import FUNCTIONS, public
 from srcgrad.runtime.tensor_base import Tensor, install, own_memory, wrap
-from srcgrad.runtime.tensor_types import Size, as_dtype, default_dtype, device, number_kind
+from srcgrad.runtime.tensor_types import Size, as_dtype, default_dtype, device, number_kind, promoted
 
 
 def _backend(where: Any) -> Any:
@@ -33,26 +35,57 @@ def made(array: Any, requires_grad: bool = False) -> Tensor:
     return t
 
 
-def _examine(data: Any, depth: int, sizes: list[int]) -> int:
-    """The highest category of number in nested `data`; checks that it is rectangular."""
+def _examine(data: Any, depth: int, sizes: list[int], found: set[Any]) -> None:
+    """Collect in `found` the types of the numbers (and the dtypes of arrays) in nested `data`; check that it
+    is rectangular."""
     if isinstance(data, list | tuple):
         if depth == len(sizes):
+            if None in found:
+                raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as an integer")
             sizes.append(len(data))
         elif len(data) != sizes[depth]:
             raise ValueError(f"expected sequence of length {sizes[depth]} at dim {depth} (got {len(data)})")
-        return max([_examine(d, depth + 1, sizes) for d in data], default=-1)
-    if depth < len(sizes) and not (hasattr(data, "shape") and len(data.shape)):
+        for d in data:
+            kind = type(d)
+            if kind is float or kind is int or kind is bool:
+                if depth + 1 != len(sizes):
+                    raise TypeError("not a sequence")
+                found.add(kind)
+                found.add(None)
+            else:
+                _examine(d, depth + 1, sizes, found)
+        return
+    if isinstance(data, np.ndarray) and data.ndim:
+        for d in data:
+            _examine(d, depth + 1, sizes, found) if isinstance(d, np.ndarray) else found.add(data.dtype)
+        return
+    if depth < len(sizes):
         raise TypeError("not a sequence")
+    found.add(None)
     if isinstance(data, Tensor):
-        return 10 if data._array.dtype.kind in "fc" else 1
-    if isinstance(data, np.ndarray | np.generic):
-        return 10
-    kind = number_kind(data)
-    if data is None:
+        if data._array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        found.add(data._array.dtype)
+    elif isinstance(data, np.ndarray | np.generic):
+        found.add(data.dtype)
+    elif data is None:
         raise RuntimeError("Could not infer dtype of NoneType")
-    if kind < 0:
-        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-    return kind
+    elif number_kind(data) < 0:
+        raise (
+            ValueError(f"too many dimensions '{type(data).__name__}'")
+            if isinstance(data, str)
+            else RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+        )
+    else:
+        found.add(type(data))
+
+
+def _dtype_of(found: set[Any]) -> Any:
+    """The dtype of nested data, from what `_examine` found in it."""
+    dtypes = [
+        f if isinstance(f, np.dtype) else _dtype_of_kind(number_kind(f())) for f in found if f is not None
+    ]
+    return functools.reduce(promoted, dtypes) if dtypes else default_dtype().numpy
 
 
 def _array_from(data: Any, dtype: Any, xp: Any) -> Any:
@@ -69,33 +102,50 @@ def _array_from(data: Any, dtype: Any, xp: Any) -> Any:
                 "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, "
                 "and bool."
             )
+        if isinstance(data, np.ndarray) and any(n < 0 for n in data.strides):
+            raise _negative_strides()
         native = data.dtype.newbyteorder("=")
         module = arrays.namespace(data)
         return (xp if module is np else module).array(data, dtype=wanted or native)
     if isinstance(data, list | tuple):
-        kind = _examine(data, 0, [])
-        plain = _plain(data)
-        if kind == 10:
-            array = np.array(plain)
-        elif kind < 0:
-            array = np.array(plain, dtype=default_dtype().numpy)
-        else:
-            array = np.array(plain, dtype=wanted or _dtype_of_kind(kind))
-        return xp.asarray(array if wanted is None or array.dtype == wanted else array.astype(wanted))
+        found: set[Any] = set()
+        _examine(data, 0, [], found)
+        return xp.asarray(_filled_with(_plain(data), wanted or _dtype_of(found)))
     if isinstance(data, range):
         return xp.asarray(np.array(data, dtype=wanted or np.int64))
     kind = number_kind(data)
     if kind >= 0:
-        return xp.asarray(np.array(data, dtype=wanted or _dtype_of_kind(kind)))
+        return xp.asarray(_filled_with(data, wanted or _dtype_of_kind(kind)))
     if hasattr(data, "__array__"):
         return _array_from(np.asarray(data), dtype, xp)
-    raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+
+
+def _filled_with(data: Any, dtype: np.dtype[Any]) -> Any:
+    """An array of numbers, with PyTorch's errors if they don't fit."""
+    try:
+        if dtype.kind == "u":
+            array = np.array(data)
+            if array.dtype.kind in "iu" and array.size and array.min() < 0:
+                return array.astype(dtype)  # wraps around, as in C
+        return np.array(data, dtype=dtype)
+    except OverflowError:
+        name = dtype.name
+        if name == "int64":
+            raise ValueError("Overflow when unpacking long long") from None
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow") from None
+    except (TypeError, ValueError) as error:
+        if dtype.kind in "iu" and "NaN" in str(error):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow") from None
+        if dtype.kind in "iufb" and "complex" in str(error):
+            return np.array(data).real.astype(dtype)
+        raise
 
 
 def _plain(data: Any) -> Any:
     if isinstance(data, list | tuple):
         return [_plain(d) for d in data]
-    return arrays.to_host(data._array)[()] if isinstance(data, Tensor) else data
+    return arrays.to_host(data._array).reshape(())[()] if isinstance(data, Tensor) else data
 
 
 def _dtype_of_kind(kind: int) -> Any:
@@ -121,15 +171,24 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     return made(_array_from(data, dtype, _backend(device)), requires_grad)
 
 
+def _negative_strides() -> ValueError:
+    return ValueError(
+        "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+        "currently supported. (You can probably work around this by making a copy of your array with "
+        "array.copy().)"
+    )
+
+
 def from_numpy(array: Any) -> Tensor:
     """A Tensor on the same memory as a NumPy array."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     if any(s < 0 for s in array.strides):
+        raise _negative_strides()
+    if array.dtype.byteorder == ">":
         raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides "
-            "are not currently "
-            "supported. (You can probably work around this by making a copy of your array with array.copy().)"
+            "given numpy array has byte order different from the native byte order. Conversion between byte "
+            "orders is currently not supported."
         )
     if array.dtype.kind in "OSUVMm":
         _array_from(array, None, np)
@@ -149,6 +208,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data.to(dtype=dtype, device=device) if dtype is not None or device is not None else data
     if isinstance(data, np.ndarray) and data.dtype.kind not in "OSUV" and _backend(device) is np:
+        if any(n < 0 for n in data.strides):
+            raise _negative_strides()
         if dtype is None or as_dtype(dtype).numpy == data.dtype:
             return wrap(data)
     elif arrays.is_array(data) and not isinstance(data, np.generic) and device is None:
@@ -169,7 +230,11 @@ def shape_argument(size: Any) -> tuple[int, ...]:
     """A shape given as separate numbers or as one tuple, list or Size."""
     if len(size) == 1 and isinstance(size[0], list | tuple | np.ndarray | range):
         size = size[0]
-    return tuple(int(s) for s in size)
+    try:
+        return tuple([s if type(s) is int else operator.index(s) for s in size])
+    except TypeError:
+        bad = next(s for s in size if not hasattr(s, "__index__") or isinstance(s, Tensor))
+        raise TypeError(f"argument 'size' must be tuple of ints, not {type(bad).__name__}") from None
 
 
 def _filled(name: str) -> Any:

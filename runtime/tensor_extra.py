@@ -559,6 +559,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return input._array.shape == other._array.shape
 
 
+install(copy=lambda self: self.clone(), conjugate=lambda self: self.conj())  # NumPy's names
 install(fill_diagonal_=fill_diagonal_, is_sparse=False, is_quantized=False)
 FUNCTIONS.update({
     f.__name__: f

@@ -36,6 +36,7 @@ INDEX = rule_node("IndexBackward0", operator.getitem)
 UNSQUEEZED = rule_node("UnsqueezeBackward0", operator.getitem)
 GATHER = rule_node("GatherBackward0", np.take_along_axis, "input")
 INDEX_SELECT = rule_node("IndexSelectBackward0", operator.getitem)
+GATHER.saved_names = {"self": 0, "index": 1, "dim": 2}
 TAKE = rule_node("TakeBackward0", np.take)
 MASKED_SELECT = rule_node("MaskedSelectBackward0", operator.getitem)
 

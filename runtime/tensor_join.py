@@ -153,7 +153,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None)
                     f"{kept[0]._array.shape[k]} but got size "
                     f"{x._array.shape[k]} for tensor number {i} in the list."
                 )
-    return call(CAT, (kept, d))
+    return call(CAT, (kept, d), shown={"dim": d})
 
 
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
@@ -169,7 +169,8 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
                 "0 and "
                 f"{list(x._array.shape)} at entry {i}"
             )
-    return call(STACK, (ts, dimension(dim, ts[0]._array.ndim + 1)))
+    d = dimension(dim, ts[0]._array.ndim + 1)
+    return call(STACK, (ts, d), shown={"dim": d})
 
 
 def hstack(tensors: Any) -> Tensor:

@@ -27,6 +27,9 @@ MATMUL = rule_node("UnsafeViewBackward0", np.matmul)
 ADDMM = rule_node("AddmmBackward0", neural_affine.addmm)
 OUTER = rule_node("MulBackward0", np.outer)
 EINSUM = rule_node("EinsumBackward0", np.einsum)
+DOT.saved_names = {"self": 0, "tensor": 1}
+MV.saved_names = {"self": 0, "vec": 1}
+ADDMM.saved_names = {"mat1": 1, "mat2": 2}
 _KINDS = {(2, 2): MM, (2, 1): MV, (1, 1): DOT, (3, 3): BMM}
 
 

@@ -309,6 +309,7 @@ FMOD_NUMBER = elementwise_node("FmodBackward0", np.fmod, 2, None, WithNumber)
 POW = elementwise_node("PowBackward0", np.power, 2, None, Powered)
 POW_TENSOR = elementwise_node("PowBackward1", np.power, 2)
 POW_SCALAR = reversed_node("PowBackward2", np.power)
+POW_SCALAR.saved_names = {"self": 1, "exponent": 0}
 ATAN2 = elementwise_node("Atan2Backward0", np.arctan2, 2)
 HYPOT = elementwise_node("HypotBackward0", np.hypot, 2)
 MAXIMUM = elementwise_node("MaximumBackward0", np.maximum, 2)
@@ -420,6 +421,7 @@ for _name, _method in {
 # --- choosing -----------------------------------------------------------------------------------------------
 
 WHERE = rule_node("WhereBackward0", np.where)
+WHERE.saved_names = {"condition": 0}
 MASKED_FILL = watching(rule_node("MaskedFillBackward0", np.where))
 MASKED_FILL_TENSOR = watching(rule_node("MaskedFillBackward1", np.where))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import arrays, support
-from srcgrad.runtime.autograd.nodes import Elementwise, elementwise_node, rule_node
+from srcgrad.runtime.autograd.nodes import Elementwise, _positions, elementwise_node, rule_node
 from srcgrad.runtime.autograd.record import call, elementwise, raw_of, tracked
 from srcgrad.runtime.errors import NoRule
 from srcgrad.runtime.rules.table import Rule, find
@@ -66,11 +66,25 @@ def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **keywords:
         keywords.setdefault("axis", 0)
         return array_function(self, function, (), inputs, keywords)
     if method != "__call__":
+        bound = getattr(ufunc, method)
+        if method != "at" and find(bound) is not None:
+            return array_function(self, bound, (), inputs, keywords)
         if tracked(inputs):
             raise NoRule(f"np.{ufunc.__name__}.{method} has no derivative rule")
         got = getattr(ufunc, method)(*[raw_of(x) for x in inputs], **keywords)
         return wrap(got) if got is not None else None
+    mask = keywords.pop("where", True)
+    if mask is not True and out is None:
+        raise NoRule(f"np.{ufunc.__name__}(where=...) leaves values open: give out=, or use np.where")
+    dtype = keywords.pop("dtype", None)
+    if dtype is not None:
+        inputs = tuple(x.astype(dtype) if isinstance(x, Tensor) else x for x in inputs)
+    for name in keywords:
+        if name in ("casting", "order", "subok", "signature", "axes", "axis"):
+            raise NoRule(f"np.{ufunc.__name__}({name}=...) is not supported on Tensors")
     result = _compute(ufunc, inputs, keywords)
+    if mask is not True:
+        result = FUNCTIONS["where"](_as_tensor(mask), result, _as_tensor(out[0]).detach().clone())
     if out is not None:
         target = out[0]
         if isinstance(target, Tensor):
@@ -80,7 +94,16 @@ def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **keywords:
     return result
 
 
+_REFLECTED = {
+    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__", np.divide: "__rtruediv__",
+    np.power: "__rpow__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
+}  # fmt: skip
+
+
 def _compute(ufunc: Any, inputs: Any, keywords: dict[str, Any]) -> Any:
+    if len(inputs) == 2 and isinstance(inputs[0], np.generic | int | float) and ufunc in _REFLECTED:
+        first = inputs[0].item() if isinstance(inputs[0], np.generic) else inputs[0]
+        return getattr(inputs[1], _REFLECTED[ufunc])(first)
     if not keywords:
         fast = _FAST.get(ufunc)
         if fast is not None:
@@ -104,7 +127,11 @@ def _elementwise(function: Any, rule: Rule, inputs: Any, keywords: dict[str, Any
     dtype = operand_dtype([x for x in operands], _makes_floats(function))
     raw = [cast(x, dtype) for x in operands]
     with arrays.quiet():
-        out = function(*raw, **keywords)
+        try:
+            out = function(*raw, **keywords)
+        except TypeError:  # an order that must stay an integer
+            raw = [x if type(x) is int else r for x, r in zip(operands, raw, strict=True)]
+            out = function(*raw, **keywords)
     kind = _kind_of(function, len(operands), rule.name)
     return elementwise(kind, operands, raw, out, dtype, **keywords)
 
@@ -113,14 +140,36 @@ def _shape(x: Any) -> Any:
     return tuple(x._array.shape) if isinstance(x, Tensor) else np.shape(x)
 
 
+def _block(arrays: Any) -> Any:
+    """`np.block`, as concatenations: the innermost lists along the last axis, and so on outwards."""
+
+    def nesting(x: Any) -> int:
+        return 1 + max(map(nesting, x)) if isinstance(x, list) else 0
+
+    def members(x: Any) -> list[Any]:
+        return [e for part in x for e in members(part)] if isinstance(x, list) else [x]
+
+    depth = nesting(arrays)
+    rank = max(depth, *(np.ndim(e) for e in members(arrays)))
+
+    def joined(x: Any, level: int) -> Any:
+        if isinstance(x, list):
+            return FUNCTIONS["cat"]([joined(e, level + 1) for e in x], level - depth)
+        x = x if isinstance(x, Tensor) else wrap(np.asarray(x))
+        return x.reshape((1,) * (rank - x.ndim) + tuple(x.shape))
+
+    return joined(arrays, 0)
+
+
 _SPECIAL: dict[Any, Any] = {
+    np.block: _block,
     np.shape: _shape,
     np.ndim: lambda x: x._array.ndim,
     np.size: lambda x, axis=None: x._array.size if axis is None else x._array.shape[axis],
     np.iscomplexobj: lambda x: x._array.dtype.kind == "c",
     np.isrealobj: lambda x: x._array.dtype.kind != "c",
     np.result_type: lambda *xs: np.result_type(*[x._array.dtype if isinstance(x, Tensor) else x for x in xs]),
-    np.reshape: lambda a, shape, order="C", copy=None: a.reshape(shape),
+    np.reshape: lambda a, shape, order="C", copy=None: a.reshape(shape, order=order),
     np.transpose: lambda a, axes=None: a.permute(axes) if axes is not None else a.T,
     np.swapaxes: lambda a, axis1, axis2: a.transpose(axis1, axis2),
     np.copy: lambda a, order="K": a.clone(),
@@ -133,9 +182,13 @@ _SPECIAL: dict[Any, Any] = {
 }
 
 
+_ANY_FIRST = (np.result_type, np.block)
+"""Special functions whose first argument need not be a Tensor."""
+
+
 def array_function(self: Any, function: Any, types: Any, args: Any, keywords: dict[str, Any]) -> Any:
     special = _SPECIAL.get(function)
-    if special is not None and (not args or isinstance(args[0], Tensor) or function is np.result_type):
+    if special is not None and (not args or isinstance(args[0], Tensor) or function in _ANY_FIRST):
         return special(*args, **keywords)
     rule = find(function)
     if rule is None:
@@ -154,12 +207,36 @@ def array_function(self: Any, function: Any, types: Any, args: Any, keywords: di
     if rule.elementwise:
         return _elementwise(function, rule, args, keywords)
     positional, named = _bound(rule, args, keywords)
+    _refuse_others(rule, positional, named)
     positional = [
         _as_tensor(a) if isinstance(a, np.ndarray) and i == 0 else a for i, a in enumerate(positional)
     ]
     with arrays.quiet():
         out = function(*_raw(args), **_raw_values(keywords))
     return call(rule_node(node_name(rule.name), function), positional, named, out=out)
+
+
+_BY_SHAPE: dict[Any, str] = {np.full_like: "a"}
+"""Parameters of which only the shape matters."""
+
+
+def _refuse_others(rule: Rule, positional: list[Any], named: dict[str, Any]) -> None:
+    """A tracked Tensor in a place for which the rule has no derivative is refused, never taken as
+    constant."""
+    function = rule.functions[0]
+    if getattr(function, "__module__", "") == support.__name__:
+        return  # rules call these with Tensors of which they read the shape
+    given = list(named.items())
+    star = _positions(rule)[1]
+    for i, value in enumerate(positional):
+        name = rule.parameters[i if star is None else min(i, star)].name
+        if name not in rule.wrt and name != _BY_SHAPE.get(function):
+            given.append((name, value))
+    for name, value in given:
+        if tracked((value,)):
+            raise NoRule(
+                f"{rule.name} has no derivative with respect to `{name}`: detach the Tensor if it is constant"
+            )
 
 
 def _on_tensors(function: Any, args: Any, keywords: dict[str, Any]) -> Any:

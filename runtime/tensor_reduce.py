@@ -48,6 +48,8 @@ NORM = rule_node("LinalgVectorNormBackward0", neural.vector_norm, "both")
 
 DIMS = [{"dim": d} for d in range(64)]
 """What nodes over one dimension show, made once."""
+for _kind in (EXTREMUM["max", True], EXTREMUM["min", True]):
+    _kind.saved_names = {"indices": 1}
 Axis = int | tuple[int, ...] | None
 
 
@@ -184,8 +186,21 @@ def _times(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 
 # --- extrema ------------------------------------------------------------------------------------------------
 
+
+def _pair_kind(name: str, fields: tuple[str, ...] = ("values", "indices")) -> Any:
+    """A named tuple that is printed as PyTorch prints what its functions return."""
+    make: Any = namedtuple
+    base = make(name, fields)
+
+    def shown(self: Any) -> str:
+        parts = ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self, strict=True))
+        return f"srcgrad.return_types.{name}(\n{parts})"
+
+    return type(name, (base,), {"__slots__": (), "__repr__": shown})
+
+
 PAIRS: dict[str, Any] = {
-    name: namedtuple(name, ["values", "indices"])  # noqa: PYI024
+    name: _pair_kind(name)
     for name in ("max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin")
 }
 
@@ -310,7 +325,8 @@ def _amax(name: str, compute: Callable[..., Any]) -> Any:
                 if a.shape[d] == 0:
                     raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
         keywords = {} if axis is None and not keepdim else {"axis": axis, "keepdims": keepdim}
-        return call(AMAX[name], (input,), keywords, out=compute(a, axis=axis, keepdims=keepdim))
+        out = compute(a, axis=axis, keepdims=keepdim)
+        return call(AMAX[name], (input,), keywords, out=out, shown=_shown(dim, axis, keepdim))
 
     function.__name__ = function.__qualname__ = name
     return public(name)(function)
@@ -321,7 +337,7 @@ amax, amin = _amax("amax", np.max), _amax("amin", np.min)
 
 @public("aminmax")
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
-    pair: Any = namedtuple("pair", ["min", "max"])  # noqa: PYI024
+    pair = PAIRS.setdefault("aminmax", _pair_kind("aminmax", ("min", "max")))
     d = () if dim is None else dim
     return pair(amin(input, d, keepdim), amax(input, d, keepdim))
 
@@ -363,6 +379,7 @@ def _order(a: Any, axis: int, descending: bool) -> Any:
 
 SORT = rule_node("SortBackward0", np.take_along_axis)
 TOPK = rule_node("TopkBackward0", np.take_along_axis)
+SORT.saved_names = TOPK.saved_names = {"indices": 1}
 
 
 @public("sort")

@@ -325,7 +325,13 @@ class finfo:
         info = np.finfo(as_dtype(d if d is not None else default_dtype()).numpy)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.tiny)
-        self.bits, self.resolution = int(info.bits), float(info.resolution)
+        self.bits, self.resolution, self.dtype = int(info.bits), float(info.resolution), info.dtype.name
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
 
 
 class iinfo:
@@ -334,3 +340,7 @@ class iinfo:
     def __init__(self, d: Any):
         info = np.iinfo(as_dtype(d).numpy)
         self.max, self.min, self.bits = int(info.max), int(info.min), int(info.bits)
+        self.dtype = info.dtype.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

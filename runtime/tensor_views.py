@@ -181,7 +181,13 @@ def view(self: Tensor, *shape: Any) -> Tensor:
 
 @public("reshape")
 def reshape(input: Tensor, *shape: Any, order: str = "C") -> Tensor:
-    """Another shape: a view where possible, else a copy."""
+    """Another shape: a view where possible, else a copy. (`order="F"` is NumPy's: first index fastest.)"""
+    if order == "F":
+        turned = permute(input, tuple(range(input.ndim))[::-1])
+        wanted = resolved(shape_argument(shape), input._array.size)
+        return permute(reshape(turned, wanted[::-1]), tuple(range(len(wanted)))[::-1])
+    if order != "C":
+        raise NotImplementedError(f"reshape with order={order!r}: use 'C' or 'F'")
     a = own_memory(input)
     new = resolved(shape_argument(shape), a.size)
     array = a.reshape(new)

@@ -152,13 +152,18 @@ class RuleUser(Node):
         if name == "result":
             out = self.result(True)
             return out
-        i = {"self": 0, "other": 1, "exponent": 1, "mat2": 1}[name]
+        i = self.saved_names[name]
         if i >= len(self.saved):
             raise AttributeError(f"'{self.name()}' object has no attribute '_saved_{name}'")
         saved = self.saved[i]
         if isinstance(saved, Tensor):
             check_version(saved, self.versions[i] if self.versions else 0)
-        return saved.unpack(saved.value) if type(saved) is Packed else saved
+        if type(saved) is Packed:
+            return unpack_checked(saved)
+        return wrap(saved) if arrays.is_array(saved) else saved
+
+    saved_names: ClassVar[dict[str, int]] = {"self": 0, "other": 1, "exponent": 1, "mat2": 1}
+    """Under which name, after `_saved_`, which saved argument is shown."""
 
     _saved_self = property(lambda self: self._saved_at("self"))
     _saved_other = property(lambda self: self._saved_at("other"))
@@ -463,8 +468,11 @@ class RuleNode(RuleUser):
         return tuple(np.zeros_like(like[i]) if x is None else x for i, x in enumerate(g))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_saved_") and self.shown is not None and name[7:] in self.shown:
-            return self.shown[name[7:]]
+        if name.startswith("_saved_"):
+            if self.shown is not None and name[7:] in self.shown:
+                return self.shown[name[7:]]
+            if name[7:] in self.saved_names:
+                return self._saved_at(name[7:])
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 

@@ -36,6 +36,7 @@ from srcgrad.runtime.autograd.nodes import (
     version_of,
 )
 from srcgrad.runtime.autograd.recipes import Recipe, recipe
+from srcgrad.runtime.errors import NoRule
 from srcgrad.runtime.rules.table import Rule
 from srcgrad.runtime.tensor_base import Tensor, wrap
 
@@ -182,6 +183,10 @@ def record_rule(
             continue
         value = args[position]
         if type(value) in (list, tuple):
+            if any(type(x) in (list, tuple) and tracked((x,)) for x in value):
+                raise NoRule(
+                    f"{rule.name} of nested lists of Tensors has no derivative rule: join them first"
+                )
             ts = [target_of(x) if isinstance(x, Tensor) else None for x in value]
             targets += ts
             layout.append((which, len(ts)))

@@ -25,6 +25,7 @@ from srcgrad.runtime.tensor_views import reshape, t
 
 LAYER_NORM = rule_node("NativeLayerNormBackward0", neural_loss.normalize)
 BATCH_NORM = rule_node("NativeBatchNormBackward0", neural_loss.normalize)
+BATCH_NORM_FIXED = rule_node("NativeBatchNormBackward0", neural_loss.normalize_by)
 GROUP_NORM = rule_node("NativeGroupNormBackward0", neural_loss.normalize)
 RMS_NORM = rule_node("FusedRmsNormBackward0", neural_loss.rms_normalize)
 EMBEDDING = rule_node("EmbeddingBackward0", neural_loss.embedding)
@@ -211,9 +212,7 @@ def batch_norm(
     if not training:
         mean, var = _per_channel(running_mean, a.ndim), _per_channel(running_var, a.ndim)
         assert mean is not None and var is not None
-        out = (input - mean) * (1 / (var + eps).sqrt())
-        out = out if w is None else out * w
-        return out if b is None else out + b
+        return call(BATCH_NORM_FIXED, (input, mean._array, var._array, w, b, eps))
     count = a.size // a.shape[1]
     if count == 1:
         raise ValueError(

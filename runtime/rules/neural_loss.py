@@ -9,7 +9,7 @@ import numpy as np
 from srcgrad.runtime.rules.inputs import generic, positive
 from srcgrad.runtime.rules.neural import sigmoid
 from srcgrad.runtime.rules.table import case, forward, reverse
-from srcgrad.runtime.support import put_along, scatter, unbroadcast
+from srcgrad.runtime.support import expand, put_along, scatter, unbroadcast
 
 X = generic(2, 3)
 Y = generic(2, 3, seed=1)
@@ -226,6 +226,40 @@ def standard(x, axis, eps):
     """`x` less its mean, over its deviation."""
     d = x - np.mean(x, axis=axis, keepdims=True)
     return d / np.sqrt(np.mean(d * d, axis=axis, keepdims=True) + eps)
+
+
+def normalize_by(x, mean, var, weight, bias, eps):
+    """`(x - mean) / sqrt(var + eps) * weight + bias`, all of one rank."""
+    y = (x - mean) * (1 / np.sqrt(var + eps))
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias
+
+
+@reverse(
+    normalize_by,
+    wrt=("x", "weight", "bias"),
+    at=[
+        (X, generic(1, 3, seed=1), positive(1, 3), None, None, 1e-5),
+        (X, generic(1, 3, seed=1), positive(1, 3), generic(1, 3, seed=2), generic(1, 3, seed=3), 1e-5),
+    ],
+)
+def normalize_by_rule(g, y, x, mean, var, weight, bias, eps):
+    root = 1 / np.sqrt(var + eps)
+    return (
+        g * root if weight is None else g * root * weight,
+        None if weight is None else unbroadcast(g * (x - mean) * root, weight),
+        None if bias is None else unbroadcast(g, bias),
+    )
+
+
+@forward(normalize_by)
+def normalize_by_forward(x_dot, weight_dot, bias_dot, y, x, mean, var, weight, bias, eps):
+    root = 1 / np.sqrt(var + eps)
+    return (
+        x_dot * root if weight is None else x_dot * root * weight,
+        None if weight is None else weight_dot * (x - mean) * root,
+        None if bias is None else expand(bias_dot, x),
+    )
 
 
 def normalize(x, weight, bias, axis, eps):
