@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from srcgrad.runtime import tangents, trees
+from srcgrad.runtime import late, tangents, trees
 from srcgrad.runtime.errors import NoRule, UnsupportedSyntax
 from srcgrad.runtime.rules import table
 
@@ -187,9 +187,17 @@ def arrange(plan: Plan, bars: Any, count: int) -> list[Any]:
 
 
 def captured_bar(plan: Any, bars: Any) -> Any:
-    """The cotangent of a function out of those of what it has captured, which may be the function itself."""
+    """The cotangent of a function out of those of what it has captured, which may be the function itself.
+    That of a variable which is bound again is collected with the variable."""
     itself = itself_in(plan)
-    f_bar: Any = {n: bar for n, bar in zip(plan.first, bars, strict=True) if n not in itself}
+    cells = dict(zip(plan.target.__code__.co_freevars, plan.target.__closure__ or (), strict=True))
+    f_bar: Any = {}
+    for n, bar in zip(plan.first, bars, strict=True):
+        record = late.find(cells[n])
+        if record is not None:
+            late.give(record, bar)
+        elif n not in itself:
+            f_bar[n] = bar
     for n, bar in zip(plan.first, bars, strict=True):
         if n in itself:
             f_bar = trees.add(f_bar, bar)
@@ -307,6 +315,9 @@ def plan_of(
         text = "def apply(func, *args, **keywords):\n    return new_partial(func, args, keywords)\n"
         maker = _once("make partial", text, {"new_partial": trees.new_partial})
         return make(maker, (), "plain", args, kwargs, ())
+    plain = isinstance(function, type) and function in _OF_CLASSES and len(args) == 1
+    if plain and (isinstance(args[0], dict) if function is dict else not kwargs):
+        return make(_once(f"make {function.__name__}", _OF_CLASSES[function]), (), "plain", args, kwargs, ())
     if isinstance(function, type):
         if not _numbers_in((args, kwargs)):
             return Plan(function, None, (), (), "plain")
@@ -407,7 +418,7 @@ def jvp(
         if where == "function":
             dots[name] = function_dot
         elif where == "captured":
-            dots[name] = function_dot[key]
+            dots[name] = late.tangent(function_dot[key])
         elif where == "argument":
             dots[name] = arg_dots[key]
         elif where == "arguments":
@@ -538,6 +549,11 @@ _OF_DICTS = {
     "copy": "def apply(self):\n    return {k: self[k] for k in self}\n",
     "items": "def apply(self):\n    return [(k, self[k]) for k in self]\n",
     "values": "def apply(self):\n    return [self[k] for k in self]\n",
+}
+_OF_CLASSES = {
+    list: "def apply(x):\n    return [v for v in x]\n",
+    tuple: "def apply(x):\n    return tuple([v for v in x])\n",
+    dict: "def apply(x, **more):\n    return {**{k: x[k] for k in x}, **more}\n",
 }
 _made: dict[str, types.FunctionType] = {}
 

@@ -76,8 +76,8 @@ def copy(g: Any) -> Any:
 
 
 def zero_list(xs: Any) -> list[Any]:
-    """The zero cotangent of a list."""
-    return [zeros_like(x) for x in xs]
+    """The zero cotangent of a list, or of None, which stands for a list that was never made."""
+    return [] if xs is None else [zeros_like(x) for x in xs]
 
 
 def buffer_list(g: Any, xs: Any) -> Any:
@@ -236,6 +236,16 @@ def match(g: Any, x: Any) -> Any:
     if isinstance(x, (list, tuple)) and isinstance(g, np.ndarray):
         return list(g)
     return g
+
+
+def stored(g: Any, v: Any) -> Any:
+    """The cotangent of `v` for `x[i] = v`, of which `g` is that of `x[i]`: summed where `v` was broadcast.
+
+    >>> stored(np.array([1.0, 2.0]), 3.0)
+    np.float64(3.0)
+    """
+    number = isinstance(v, (*NUMBERS, np.ndarray))
+    return unbroadcast(g, v) if number and isinstance(g, (*NUMBERS, np.ndarray)) else match(g, v)
 
 
 def unrepeat_list(g: Any, xs: Any) -> Any:
@@ -516,15 +526,13 @@ def structure(x: Any) -> Any:
     return x
 
 
-def refuse_function(y: Any, place: str) -> None:
-    """Raise if `y`, the result of a call that was given a lambda, may hold that lambda: it captured what is
-    bound again."""
-    for value in reachable(y):
-        if callable(value) and not isinstance(value, type):
-            raise UnsupportedSyntax(
-                f"{place}: cannot differentiate a function that is kept while a variable which it captured "
-                "is bound again\nPass that variable as an argument."
-            )
+def refuse_integers(x: Any, name: str, place: str) -> None:
+    """Raise if the array `x`, into which a differentiated value is written, holds integers."""
+    if getattr(getattr(x, "dtype", None), "kind", "f") in "biu":
+        raise UnsupportedSyntax(
+            f"{place}: `{name}` holds integers: a differentiated value that is written into it loses its "
+            "fraction and its derivative\nMake it an array of floats, for example with `dtype=float`."
+        )
 
 
 def refuse_overlap(x: Any, name: str, place: str) -> None:

@@ -69,6 +69,11 @@ class Flow:
                 self.edge(sources, owner.id)
         elif isinstance(s, gast.Expr) and isinstance(s.value, gast.Call):
             op = self.operation(s.value)
+            if op.kind == "dispatch":  # what is not known may write into any of its arguments
+                names = [n for _, n in op.operands]
+                for n in names:
+                    if self.facts.get(n, UNKNOWN).kind not in ("scalar", *DISCRETE_KINDS):
+                        self.edge(names, n)
             if op.kind in ("append", "insert"):
                 for key, n in op.operands:
                     if key != "list" and isinstance(s.value.func.value, gast.Name):

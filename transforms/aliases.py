@@ -27,7 +27,7 @@ from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import root
 from srcgrad.transforms.tree.scope import MISSING
 
-VALUES = ("scalar", "string", "none", "module", "function", "closure")
+VALUES = ("scalar", "string", "none", "module", "function")
 Relation = dict[str, set[str]]
 
 
@@ -58,6 +58,8 @@ class Aliases:
         self.writes: list[tuple[str, int]] = []
         self.parent: dict[str, str] = {}
         self.live: dataflow.Live = {}
+        self.late = set(getattr(tree, "late", {}))
+        """Variables that functions which are kept read when they are called."""
         self.parameters = {p.id for p in dataflow.parameters(tree)}
         self.written_parameters: set[str] = set()
         self.guards: list[tuple[int, str, str]] = []
@@ -150,7 +152,7 @@ class Aliases:
 
     def bury(self, r: Relation, live: set[str]) -> None:
         """Forgets the local names that nothing reads any more."""
-        for n in {t.rstrip("*") for t in r} - live:
+        for n in {t.rstrip("*") for t in r} - live - self.late:
             if n in self.facts and n not in self.parameters:
                 self.forget(r, n)
 
@@ -251,6 +253,10 @@ class Aliases:
                 link(v, shared[n])
                 link(v + "*", held[n])
             elif op.kind in ("tuple", "list", "dict", "struct"):
+                if self.spread(value, n):
+                    if facts_module.element(self.facts.get(n, UNKNOWN)).kind not in VALUES:
+                        link(v + "*", held[n] | self.views(n, shared[n]))
+                    continue
                 link(v + "*", shared[n] | held[n])
                 if [m for _, m in op.operands].count(n) > 1:
                     self.repeated.add(v)
@@ -270,7 +276,9 @@ class Aliases:
                 self.repeated.add(v)
                 link(v + "*", held[n])
             elif op.kind in ("concat", "repeat", "sequence", "copy_of", "copy_of_list"):
-                link(v + "*", held[n] | (shared[n] if op.kind == "sequence" else set()))
+                if facts_module.element(self.facts.get(n, UNKNOWN)).kind not in VALUES:
+                    views = self.views(n, shared[n]) if op.kind == "sequence" else set()
+                    link(v + "*", held[n] | views)
             elif op.kind == "rule":
                 if op.rule is not None and op.rule.alias != "fresh":
                     link(v, shared[n] | held[n])
@@ -278,12 +286,25 @@ class Aliases:
                         link(v + "*", shared[n] | held[n])
             elif op.kind in ("call", "dispatch"):
                 if self.effects(op, value)[1]:
-                    link(v, shared[n] | held[n])
+                    if not makes_object(op.function):
+                        link(v, shared[n] | held[n])
                     link(v + "*", shared[n] | held[n])
         if not sources and isinstance(value, (gast.Name, gast.Attribute, gast.Subscript)):
             start = root(value)
             if isinstance(start, gast.Name) and start.id != v:
                 link(v, {start.id, start.id + "*", *r.get(start.id, ()), *r.get(start.id + "*", ())})
+
+    def spread(self, value: Any, n: str) -> bool:
+        """Does a display hold the elements of `n`, `[*n]`, and not `n` itself?"""
+        parts = getattr(value, "elts", [])
+        held = [p for p in parts if isinstance(p, gast.Name) and p.id == n]
+        return not held and any(
+            isinstance(p, gast.Starred) and isinstance(p.value, gast.Name) and p.value.id == n for p in parts
+        )
+
+    def views(self, n: str, shared: set[str]) -> set[str]:
+        """What the elements of `n` share memory with, beside what `n` holds: rows with their array."""
+        return set() if self.kind(n) in ("list", "tuple", "dict") else shared
 
     def check(self, n: str, s: Any, r: Relation) -> None:
         live = self.live.get(id(s), set())
@@ -303,7 +324,7 @@ class Aliases:
             other = t.rstrip("*")
             if other == getattr(s, "returned_to", None):
                 continue  # an element that is updated and put back at once
-            outside = other not in self.facts
+            outside = other not in self.facts or other in self.late
             if other != n and (other in live or outside) and ({n, other} & self.varied):
                 if self.mirrored and {n, other} <= self.varied and not outside:
                     self.shared.append((id(s), n, other))
@@ -337,6 +358,11 @@ class Aliases:
             if set(self.loops[where]) & set(self.loops[id(s)]):
                 return True
         return False
+
+
+def makes_object(function: Any) -> bool:
+    """Is a call of `function` sure to give a new object?"""
+    return isinstance(function, type) and getattr(function, "__new__", None) is object.__new__
 
 
 def _merge(a: Relation, b: Relation) -> None:

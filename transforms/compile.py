@@ -27,14 +27,14 @@ import numpy as np
 
 import srcgrad.runtime.rules.emitted
 import srcgrad.runtime.rules.kinds  # noqa: F401 (files its rules)
-from srcgrad.runtime import dispatch, trees
+from srcgrad.runtime import dispatch, late, trees
 from srcgrad.runtime.errors import AliasError, ArgumentError, NoRule, UnsupportedSyntax
 from srcgrad.runtime.rules import table
 from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms import resolve
 from srcgrad.transforms.activity import active as active_names
 from srcgrad.transforms.activity import statements
-from srcgrad.transforms.aliases import Aliases
+from srcgrad.transforms.aliases import Aliases, makes_object
 from srcgrad.transforms.check import check
 from srcgrad.transforms.desugar import desugar, ends
 from srcgrad.transforms.facts import BOTTOM, UNKNOWN, Fact, Interpreter
@@ -537,7 +537,7 @@ def fact_of(value: Any, path: str) -> Fact:
     """The fact of an argument's value: kind, rank and which dimensions are 1; never other shapes or
     values."""
     if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
-        return Fact("scalar", real=isinstance(value, (bool, int, float, np.integer, np.bool_)))
+        return Fact("scalar", real=facts_module.how_real(value))
     if isinstance(value, (complex, np.complexfloating)):
         return Fact("scalar")
     if type(value) is np.ndarray:
@@ -546,7 +546,8 @@ def fact_of(value: Any, path: str) -> Fact:
         dims = tuple(
             1 if d == 1 else facts_module.Dim(f"{path}.{i}", 0, True) for i, d in enumerate(value.shape)
         )
-        return Fact("array", dims, value.dtype == np.float64 or value.dtype.kind in "biu")
+        real = 2 if value.dtype == np.float64 else 1 if value.dtype.kind in "biu" else 0
+        return Fact("array", dims, real)
     if value is None:
         return facts_module.NONE
     if isinstance(value, str):
@@ -813,6 +814,8 @@ def _effects(
             return roots(e.value) | contents(e.value)
         if isinstance(e, gast.NamedExpr):
             return roots(e.value)
+        if isinstance(e, gast.Call) and makes_object(scope.lookup(e.func)):
+            return set()
         return set().union(*(roots(x) | (contents(x) if deep else set()) for x, deep in parts_of(e)))
 
     def contents(e: Any) -> set[str]:
@@ -821,11 +824,18 @@ def _effects(
             return holds.get(e.id, set())
         if isinstance(e, (gast.Subscript, gast.Attribute, gast.Starred, gast.NamedExpr)):
             return contents(e.value)
+        if isinstance(e, gast.Lambda):
+            return captured_by(e)
         if isinstance(e, (gast.Tuple, gast.List)):
             return set().union(*(roots(x) | contents(x) for x in e.elts))
         if isinstance(e, gast.Dict):
             return set().union(*(roots(x) | contents(x) for x in e.values))
         return set().union(*(roots(x) | contents(x) for x, _ in parts_of(e)))
+
+    def captured_by(definition: Any) -> set[str]:
+        """What a function made here may read when it is called."""
+        found = dataflow.free_names(definition)
+        return set().union(*(reach.get(n, set()) | holds.get(n, set()) for n in found))
 
     def parts_of(e: Any) -> list[tuple[Any, bool]]:
         """The expressions of which another's value may be one, and whether it may be a part of them."""
@@ -900,6 +910,8 @@ def _effects(
                 for n in dataflow.stored(s.target):
                     reach[n] = reach.get(n, set()) | roots(s.iter) | contents(s.iter)
                     holds[n] = holds.get(n, set()) | contents(s.iter)
+            elif isinstance(s, gast.FunctionDef):
+                holds[s.name] = holds.get(s.name, set()) | captured_by(s)
             elif isinstance(s, gast.Return) and s.value is not None:
                 shares = shares or bool(roots(s.value) | contents(s.value))
             for e in nodes.walk(s) if not isinstance(s, (gast.FunctionDef, gast.ClassDef)) else ():
@@ -1037,8 +1049,11 @@ class Emitter:
         pass_.aliases = unit.aliases
         pass_.user_names = unit.user_names
         pass_.varied = unit.taint.names
+        pass_.late = getattr(unit.tree, "late", {})
         result, reverse, outputs = pass_.function(seed, list(unit.wanted), incoming or {})
-        forward = self.rewritten(unit.tree.body[:-1])
+        forward = self.records(pass_.late) + self.rewritten(unit.tree.body[:-1])
+        for cell in pass_.late.values():
+            pass_.facts[cell] = Fact("object")
         temporaries = set(unit.names.used) - unit.user_names
         recorder_facts = {**pass_.interpreter.env, **pass_.facts}
         worker = Record(forward, unit.names, recorder_facts, temporaries)
@@ -1069,6 +1084,16 @@ class Emitter:
                 self.facts[kept] = Fact("object")
                 forward.insert(0, assign(kept, call(self.externals.node(trees.structure), name(w))))
         return forward, reverse, result, outputs
+
+    def records(self, variables: dict[str, str]) -> list[Any]:
+        """The records of captured variables that are bound again: `e_cell = variable(lambda: e_late)`."""
+        none = gast.arguments([], [], None, [], [], None, [])
+        make = late.variable
+        return [
+            assign(cell, call(self.externals.node(make), gast.Lambda(clone(none), name(n))))
+            for n, cell in sorted(variables.items())
+            if n in self.unit.active
+        ]
 
     def changes(self, w: str) -> bool:
         aliases = self.unit.aliases
@@ -1586,15 +1611,6 @@ class Emitter:
                 base = base.rpartition("_")[0]
             return base
 
-        captured = {
-            n for s in statements(whole) if isinstance(s, gast.FunctionDef) for n in dataflow.free_names(s)
-        }
-        declared = {
-            n for s in statements(whole) if isinstance(s, (gast.Global, gast.Nonlocal)) for n in s.names
-        }
-        for s in statements(whole):  # names that patterns and imports bind are not nodes of their own
-            if isinstance(s, (gast.Match, gast.Import, gast.ImportFrom)):
-                declared |= dataflow.bound_names([s])
         versions = {n for n in temporaries if family(n) in unit.user_names and family(n) != n}
         Simplify(
             whole,
@@ -1603,7 +1619,7 @@ class Emitter:
             temporaries - versions,
             family,
             self.lookup,
-            pinned | captured | declared,
+            pinned,
             temporaries - set(self.externals.objects) - set(self.halves),
             unit.user_names | set(self.externals.objects) | set(self.halves),
         ).run()
@@ -1768,7 +1784,7 @@ def annotated_facts(function: Callable[..., Any]) -> dict[str, Fact]:
     for p in inspect.signature(function).parameters.values():
         hint = hints.get(p.name)
         if hint in (float, int, "float", "int"):
-            facts[p.name] = Fact("scalar", real=True)
+            facts[p.name] = facts_module.REAL
         elif hint is np.ndarray or hint in ("np.ndarray", "numpy.ndarray"):
             facts[p.name] = Fact("array")
         else:

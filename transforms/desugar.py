@@ -82,6 +82,8 @@ class _Desugar:
         self.source, self.names, self.taint = source, names, taint
         self.captured: set[str] = set()
         """Names that nested functions read."""
+        self.depth = 0
+        """How many loops are around."""
 
     # Statements ---------------------------------------------------------------------------------------------
 
@@ -147,8 +149,10 @@ class _Desugar:
 
     def stmt_While(self, s: Any, out: Block) -> None:
         before: Block = []
+        self.depth += 1
         test = self.test(clone(s.test), s, before)
         body = self.block(s.body)
+        self.depth -= 1
         if before:
             leave: Block = [at(gast.Break(), s)]
             if s.orelse:
@@ -163,7 +167,9 @@ class _Desugar:
 
     def stmt_For(self, s: Any, out: Block) -> None:
         it = self.expr(s.iter, s, out)
+        self.depth += 1
         body = self.block(s.body)
+        self.depth -= 1
         to = s.target
         if not isinstance(to, gast.Name):
             item = self.names.fresh("item")
@@ -357,7 +363,7 @@ class _Desugar:
             return False
         if isinstance(e, gast.Call) and (self.iterates(e) or self.named_attribute(e) is not e):
             return True
-        if isinstance(e, gast.Call) and self.by_key(e) is not e:
+        if isinstance(e, gast.Call) and (self.by_key(e) is not e or self.applied(e)):
             return True
         if isinstance(e, gast.NamedExpr) or (isinstance(e, gast.Set) and self.taint.expr(e)):
             return True
@@ -427,6 +433,16 @@ class _Desugar:
         made = at(gast.Call(call("sorted").func, [values], keywords), e)
         return at(subscript(made, constant(0)), e)
 
+    def applied(self, e: Any) -> bool:
+        """Is `e` the call of a lambda, `(lambda a: b)(c)`, that can be written out?"""
+        if not isinstance(e.func, gast.Lambda) or e.keywords or not self.taint.expr(e):
+            return False
+        a = e.func.args
+        plain = not (a.vararg or a.kwarg or a.kwonlyargs or any(isinstance(x, gast.Starred) for x in e.args))
+        if not plain or len(e.args) != len(a.posonlyargs) + len(a.args) or _has_walrus(e.func.body):
+            return False
+        return self.depth == 0 or not _keeps(e.func.body)
+
     def named_attribute(self, e: Any) -> Any:
         """`getattr(x, "a", d)` with its attribute written out."""
         if not (
@@ -456,6 +472,8 @@ class _Desugar:
             return name(made)
         if not self.special(e, truth):
             return e
+        if isinstance(e, gast.Call) and self.applied(e):
+            return self.apply(e, s, out)
         if isinstance(e, gast.Set):
             raise self.refuse(e, "a set of differentiated values", "Use a list.")
         if isinstance(e, gast.NamedExpr):
@@ -503,6 +521,17 @@ class _Desugar:
                         made_child = self.temporary(made_child, s, out)
             _set(new, f, i, made_child)
         return new
+
+    def apply(self, e: Any, s: Any, out: Block) -> Any:
+        """`(lambda a: b)(c)` as `a = c` and `b`, with a name of its own for `a`."""
+        renamed = {}
+        for p, argument in zip(dataflow.parameters(e.func), e.args, strict=True):
+            made = renamed[p.id] = self.names.fresh(p.id)
+            value = self.expr(argument, s, out)
+            if self.taint.expr(value):
+                self.taint.names.add(made)
+            out.append(assign(made, value, s))
+        return self.expr(_Rename(renamed).visit(clone(e.func.body)), s, out)
 
     def comprehension(self, e: Any, s: Any, out: Block) -> Any:
         if isinstance(e, gast.SetComp):
@@ -611,6 +640,12 @@ class _Rename(gast.NodeTransformer):
     def visit_Name(self, node: gast.Name) -> Any:
         node.id = self.by.get(node.id, node.id)
         return node
+
+
+def _keeps(e: Any) -> bool:
+    """Does an expression make a function that may be called after it was evaluated?"""
+    applied = {id(n.func) for n in nodes.walk(e) if isinstance(n, gast.Call)}
+    return any(isinstance(n, gast.Lambda) and id(n) not in applied for n in nodes.walk(e))
 
 
 def _has_walrus(e: Any) -> bool:

@@ -13,7 +13,7 @@ without looking at them.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,13 +40,14 @@ Shape = tuple[Any, ...] | None
 @dataclass(frozen=True)
 class Fact:
     """`kind` is one of bottom, scalar, array, numeric (scalar or array), tuple, list, dict, none, string,
-    function, closure, module, instance, object, unknown. `real` says: float64 or a Python number. `items` are
+    function, closure, module, instance, object, unknown. `real` says what numbers: 2 for
+    float64 or Python's float, 1 where they may be integers, 0 for any. `items` are
     the facts of a tuple's elements, the one fact of a list's elements, the (key, fact) pairs of a dict, or
     the class of an instance. `const` is the value itself if it is known."""
 
     kind: str
     shape: Shape = None
-    real: bool = False
+    real: int = 0
     items: Any = None
     const: Any = MISSING
 
@@ -64,18 +65,32 @@ class Fact:
 UNKNOWN = Fact("unknown")
 BOTTOM = Fact("bottom")
 SCALAR = Fact("scalar")
-REAL = Fact("scalar", real=True)
+REAL = Fact("scalar", real=1)
+FLOAT = Fact("scalar", real=2)
 NUMERIC = Fact("numeric")
 STRING = Fact("string")
 NONE = Fact("none", const=None)
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 
+def how_real(value: Any) -> int:
+    """`Fact.real` of a number."""
+    if isinstance(value, float):
+        return 2
+    return 0 if isinstance(value, (complex, np.inexact)) else 1
+
+
+def mixed(facts: Iterable[Fact]) -> int:
+    """`Fact.real` of what is computed out of several."""
+    reals = [f.real for f in facts]
+    return max(reals) if reals and all(reals) else 0
+
+
 def of_constant(value: Any) -> Fact:
     if value is None:
         return NONE
     if isinstance(value, NUMBERS):
-        return Fact("scalar", real=not isinstance(value, (complex, np.complexfloating)), const=value)
+        return Fact("scalar", real=how_real(value), const=value)
     if isinstance(value, str):
         return Fact("string", const=value)
     return Fact("object", const=value)
@@ -100,7 +115,7 @@ def join(a: Fact, b: Fact) -> Fact:
         return a
     if a.kind == "bottom":
         return b
-    real = a.real and b.real
+    real = min(a.real, b.real)
     if a.kind == b.kind:
         if a.kind == "scalar":
             return Fact("scalar", real=real)
@@ -445,13 +460,15 @@ class Interpreter:
             and b.items is not None
         ):
             return Fact("tuple", items=a.items + b.items)
-        return elementwise([a, b])
+        fact = elementwise([a, b])
+        return replace(fact, real=2) if isinstance(op, gast.Div) and fact.real else fact
 
     def expr_Compare(self, e: Any) -> Fact:
         facts = [self.expr(e.left), *(self.expr(c) for c in e.comparators)]
         if any(isinstance(o, (gast.In, gast.NotIn, gast.Is, gast.IsNot)) for o in e.ops):
             return REAL
-        return replace(elementwise(facts), const=MISSING)
+        fact = elementwise(facts)
+        return replace(fact, real=min(fact.real, 1), const=MISSING)
 
     def expr_BoolOp(self, e: Any) -> Fact:
         fact = BOTTOM
@@ -624,6 +641,8 @@ class Interpreter:
             return Fact("list", items=Fact("tuple", items=tuple(element(a) for a in args)))
         if function is enumerate and args and not starred:
             return Fact("list", items=Fact("tuple", items=(REAL, element(args[0]))))
+        if function is sorted and args and not starred:
+            return Fact("list", items=element(args[0]))
         if function is reversed and args and not starred:
             return Fact("list", items=element(args[0]))
         return None
@@ -634,16 +653,18 @@ class Interpreter:
             return UNKNOWN
         if "out" in keywords or "where" in keywords:
             return UNKNOWN
-        real = all(a.real or a.kind in ("none", "string") for a in args) and "dtype" not in keywords
+        real = mixed(a for a in args if a.kind not in ("none", "string")) if "dtype" not in keywords else 0
+        if not rule.differentiable:
+            real = min(real, 1)
         if rule.shape == "broadcast":
             names = [p.name for p in rule.parameters]  # a condition may come before them
             fact = elementwise(args[: names.index(rule.wrt[-1]) + 1] if rule.wrt else args)
-            return replace(fact, real=fact.real and real, const=MISSING)
+            return replace(fact, real=min(fact.real, real), const=MISSING)
         if rule.shape == "scalar":
             return Fact("scalar", real=real)
         if rule.shape == "same" and args:
             if args[0].kind in ("scalar", "array", "numeric"):
-                return replace(args[0], const=MISSING, real=args[0].real and "dtype" not in keywords)
+                return replace(args[0], const=MISSING, real=args[0].real if "dtype" not in keywords else 0)
             return NUMERIC
         if rule.shape == "reduction" and args:
             return self.reduction(rule, args, keywords, real)
@@ -654,7 +675,7 @@ class Interpreter:
         return tagged(rule.shape, args, keywords, real)
 
     def reduction(
-        self, rule: table.Rule, args: list[Fact], keywords: dict[str | None, Fact], real: bool
+        self, rule: table.Rule, args: list[Fact], keywords: dict[str | None, Fact], real: int
     ) -> Fact:
         names = [p.name for p in rule.parameters]
         bound = dict(zip(names, args, strict=False)) | {k: v for k, v in keywords.items() if k is not None}
@@ -678,7 +699,7 @@ class Interpreter:
         return Fact("array", shape, real) if shape else Fact("scalar", real=real)
 
 
-def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: bool) -> Fact:
+def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: int) -> Fact:
     """The fact of a result by its rule's shape tag; see `srcgrad.runtime.rules.kinds`."""
     first = args[0]
     if tag == "list":
@@ -691,12 +712,14 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: b
         return replace(first, const=MISSING) if first.kind in ("scalar", "array", "numeric") else UNKNOWN
     if tag == "filled":
         shape = _shape_from(first)
-        real = "dtype" not in keywords and all(a.kind in ("scalar", "tuple") for a in args)
+        real = 0
+        if "dtype" not in keywords and all(a.kind in ("scalar", "tuple") for a in args):
+            real = args[1].real if len(args) == 2 else 2
         return NUMERIC if shape is None else Fact("array", shape, real) if shape else SCALAR
     if tag == "second" and len(args) > 1:
         return replace(args[1], const=MISSING) if args[1].kind in ("scalar", "array", "numeric") else UNKNOWN
     if tag == "nested":
-        return _nested(first, real)
+        return _nested(first)
     if tag == "where":
         made = elementwise(args)
         return Fact("array", (), made.real) if made.kind == "scalar" else replace(made, const=MISSING)
@@ -709,9 +732,9 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: b
         shape = _shape_from(wanted)
         return Fact("numeric", real=first.real) if not shape else Fact("array", shape, first.real)
     if tag == "vector":
-        return Fact("array", (None,), real and "dtype" not in keywords)
+        return Fact("array", (None,), real)
     if tag in ("matrix", "outer"):
-        return Fact("array", (None, None), real and "dtype" not in keywords)
+        return Fact("array", (None, None), real)
     if tag in ("join", "stack") and first.kind in ("list", "tuple"):
         inner = element(first)
         if inner.shape is not None and "axis" in keywords or inner.shape is not None and len(args) <= 2:
@@ -720,7 +743,7 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: b
     if tag == "einsum" and first.known and isinstance(first.const, str) and "->" in first.const:
         output = first.const.partition("->")[2].strip()
         if "..." not in output:
-            rest = all(a.real for a in args[1:])
+            rest = mixed(args[1:])
             return Fact("array", (None,) * len(output), rest) if output else Fact("scalar", real=rest)
     if tag == "det" and first.shape is not None:
         return (
@@ -746,13 +769,13 @@ def _shape_from(fact: Fact) -> Shape:
     return None
 
 
-def _nested(fact: Fact, real: bool) -> Fact:
+def _nested(fact: Fact) -> Fact:
     if fact.kind == "scalar":
         return Fact("array", (), fact.real)
     if fact.kind in ("array", "numeric"):
         return replace(fact, const=MISSING)
     if fact.kind in ("list", "tuple") and fact.items is not None:
-        inner = _nested(element(fact), True)
+        inner = _nested(element(fact))
         length = len(fact.items) if fact.kind == "tuple" else None
         if inner.shape is not None:
             return Fact("array", (length, *inner.shape), inner.real)
@@ -816,7 +839,7 @@ def elementwise(facts: list[Fact]) -> Fact:
         return UNKNOWN
     if any(f.kind in ("list", "tuple") for f in facts):
         return NUMERIC if any(f.kind in ("array", "numeric") for f in facts) else UNKNOWN
-    real = all(f.real for f in facts)
+    real = mixed(facts)
     if all(f.kind in ("scalar", "bottom") for f in facts):
         return Fact("scalar", real=real)
     shape = broadcast([() if f.kind == "scalar" else f.shape for f in facts])
@@ -829,7 +852,7 @@ def elementwise(facts: list[Fact]) -> Fact:
 def _matmul(a: Fact, b: Fact) -> Fact:
     if a.kind != "array" or b.kind != "array" or a.shape is None or b.shape is None:
         return NUMERIC if a.kind != "unknown" and b.kind != "unknown" else UNKNOWN
-    real = a.real and b.real
+    real = mixed([a, b])
     left = a.shape[:-1]
     if len(b.shape) == 1:
         shape = left

@@ -19,7 +19,7 @@ from typing import Any
 import gast
 import numpy as np
 
-from srcgrad.runtime import support, tangents, trees
+from srcgrad.runtime import late, support, tangents, trees
 from srcgrad.runtime.errors import NoRule, UnsupportedSyntax
 from srcgrad.runtime.rules import table
 from srcgrad.transforms import facts as facts_module
@@ -49,6 +49,7 @@ from srcgrad.transforms.tree.build import (
     tuple_,
 )
 from srcgrad.transforms.tree.externals import Externals
+from srcgrad.transforms.tree.guards import holds_floats
 from srcgrad.transforms.tree.inline import Inliner
 from srcgrad.transforms.tree.names import Names
 from srcgrad.transforms.tree.scope import MISSING
@@ -200,7 +201,7 @@ class Forward:
         if fact.kind == "array" and isinstance(e, gast.Name):
             return (
                 call(self.np("zeros_like"), clone(e))
-                if fact.real
+                if fact.real > 1
                 else call(self.helper("zeros_like"), clone(e))
             )
         if fact.kind in ("list", "tuple") and isinstance(e, (gast.List, gast.Tuple)):
@@ -293,7 +294,8 @@ class Forward:
                 raise self.refuse(
                     s, f"a function that refers to `{now}`, which is defined later", f"Define `{now}` first."
                 )
-            pairs.append((constant(free), name(self.dot(now))))
+            cell = getattr(self.tree, "late", {}).get(now)
+            pairs.append((constant(free), name(cell or self.dot(now))))
         self.put(s.name, gast.Dict([k for k, _ in pairs], [v for _, v in pairs]), s, out)
 
     def refuse(self, node: Any, what: str, why: str) -> Exception:
@@ -304,12 +306,21 @@ class Forward:
         (to,) = s.targets
         if isinstance(to, gast.Tuple):
             self.unpack(s, to, out)
+        elif isinstance(to, gast.Name) and to.id in getattr(self.tree, "late", {}):
+            self.store_late(s, to.id, out)
         elif isinstance(to, gast.Name):
             self.define(s, to.id, out)
         elif isinstance(to, gast.Subscript):
             self.store_item(s, to, out)
         else:
             self.store_attribute(s, to, out)
+
+    def store_late(self, s: Any, v: str, out: Block) -> None:
+        """A variable that kept functions have captured is bound: its tangent moves with it."""
+        out.append(s)
+        if v in self.active:
+            dot = self.read(s.value.id) if s.value.id in self.active else constant(None)
+            out.append(expression(call(self.external(late.move), name(self.tree.late[v]), dot), s))
 
     def define(self, s: Any, v: str, out: Block) -> None:
         op = resolve.operation(s.value)
@@ -482,7 +493,7 @@ class Forward:
         shape = self.fact(value)
         if facts_module.fits(shape, z):
             return value
-        if z.kind == "array" and shape.kind == "scalar":
+        if z.kind == "array" and z.real > 1 and shape.kind == "scalar":
             return call(self.np("full_like"), name(v), value)
         self.views.add(v)
         if z.kind == "array" and shape.kind == "array" and z.real:
@@ -693,6 +704,8 @@ class Forward:
             raise self.refuse(s, f"a write into `{text}`", "Return the value instead.")
 
     def store_item(self, s: Any, to: Any, out: Block) -> None:
+        if isinstance(to.value, gast.Name) and self.is_active(to.value) and self.is_active(s.value):
+            out += holds_floats(self.external, self.source, s, to.value.id, self.fact(to.value))
         out.append(s)
         if not self.is_active(root(to)):
             self.lost(s, to)
@@ -717,6 +730,8 @@ class Forward:
         repeated = getattr(s, "repeated", False)  # np.add.at, of which the passes see an update
         ufunc = self.np("add" if isinstance(s.op, gast.Add) else "subtract")
         owner = s.target.value
+        if isinstance(owner, gast.Name) and self.is_active(owner) and self.is_active(s.value):
+            out += holds_floats(self.external, self.source, s, owner.id, self.fact(owner))
         if repeated:
             index = _as_index(s.target.slice)
             out.append(expression(call(attribute(ufunc, "at"), clone(owner), index, clone(s.value)), s))
@@ -836,12 +851,16 @@ class Forward:
         else:
             out.append(assign(self.names.fresh(self.dot(root(owner).id) + "_part"), popped, s))
 
+    def changeable(self, n: str) -> bool:
+        """May a write through `n` matter? What is from outside the function matters only if it is active."""
+        return n in (self.varied if n in self.facts else self.active)
+
     def call(self, s: Any, op: Any, v: str | None, out: Block) -> None:
         useful = v is not None and v in self.active
         given = any(n in self.active for _, n in op.operands)
         if v is None and op.kind == "dispatch":
             kinds = ("scalar", "string", "none")
-            changing = [n for _, n in op.operands if n in self.varied and self.kind(n) not in kinds]
+            changing = [n for _, n in op.operands if self.changeable(n) and self.kind(n) not in kinds]
             if changing:
                 what = f"cannot tell whether `{written(op.node, op.function)}` writes into `{changing[0]}`"
                 raise fail(

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import string
 import types
+from collections.abc import Iterable
 from typing import Any
 
 import gast
@@ -992,6 +993,9 @@ class _Rename:
         self.given: set[str] = set()
         self.unsure: set[str] = set()
         """Names that one of the paths that join leaves unbound."""
+        self.late: dict[str, str] = {}
+        """Variables that are bound again after a function which is kept has captured them, each with the
+        variable that such functions read: it always has the present value."""
 
     def function(self) -> None:
         body = self.tree.body
@@ -1002,7 +1006,11 @@ class _Rename:
         self.pinned = self._pinned(body)
         env = {p.id: p.id for p in dataflow.parameters(self.tree)}
         self.given = set(env)
+        known: Block = []
+        self.present(list(env), env, self.tree, known)
         self.block(body, env)
+        body[:0] = known
+        self.tree.late = {v: self.names.fresh(f"{n}_cell") for n, v in self.late.items()}
         copied = {
             s.value.id
             for s in _walk_statements(body)
@@ -1083,6 +1091,11 @@ class _Rename:
         bindings: dict[str, list[int]] = {}
         _number(body, (), places, bindings)
         holding = {n for n, s in self.closures.items() if any(_makes_functions(b) for b in s.body)}
+        kept = {n: self._kept(self.closures[n]) for n in holding}
+        bound_by = (gast.Assign, gast.AugAssign, gast.For, gast.With)
+        odd = {
+            n for s in _walk_statements(body) if not isinstance(s, bound_by) for n in dataflow.head_binds(s)
+        }
         for n in sorted(escaping | holding):
             position, loops = places[id(self.closures[n])]
             for free in self.frees[n]:
@@ -1092,14 +1105,52 @@ class _Rename:
                     if places[b][0] > position or set(places[b][1]) & set(loops)
                 ]
                 if later and not self.transient(self.closures[n], free, body):
-                    if free in self.taint.names:
+                    if free not in self.taint.names:
+                        pinned.add(free)
+                    elif n not in escaping and free not in kept[n]:
+                        continue  # it reads the variable only while it is called
+                    elif free in kept.get(n, ()) or free in odd:
                         raise self.refuse(
                             self.closures[n],
                             f"a function that captured `{free}`, which is bound again later",
                             f"Pass `{free}` as an argument.",
                         )
-                    pinned.add(free)
+                    elif free not in self.late:
+                        self.late[free] = self.names.fresh(f"{free}_late")
+                        self.taint.names.add(self.late[free])
         return pinned
+
+    def _kept(self, s: Any) -> set[str]:
+        """The variables that functions made by `s` have captured which may be called after `s` was."""
+        called, given = set(), set()
+        for n in nodes.walk(s):
+            if isinstance(n, gast.Call):
+                called.add(id(n.func))
+                rule = table.find(self.taint.lookup(n.func))
+                if rule is not None:  # which calls what it is given at once
+                    given |= {id(a) for a in [*n.args, *(k.value for k in n.keywords)]}
+        found: set[str] = set()
+        for n in nodes.walk(s):
+            if isinstance(n, gast.Assign) and isinstance(n.value, gast.Lambda):
+                (to, *more) = n.targets
+                if isinstance(to, gast.Name) and not more and not self._used(s, to.id, called):
+                    given.add(id(n.value))
+            if isinstance(n, gast.Lambda) and id(n) not in called | given:
+                found |= dataflow.free_names(n)
+            elif isinstance(n, gast.FunctionDef) and n is not s and self._used(s, n.name, called):
+                found |= dataflow.free_names(n)
+        return found
+
+    def _used(self, s: Any, n: str, called: set[int]) -> bool:
+        """Is the function `n`, defined in `s`, used otherwise than called?"""
+        uses = [u for u in nodes.walk(s) if isinstance(u, gast.Name) and u.id == n]
+        return any(id(u) not in called and not isinstance(u.ctx, gast.Store) for u in uses)
+
+    def present(self, variables: Iterable[str], env: dict[str, str], like: Any, out: Block) -> None:
+        """Hands the new values of variables to the functions that have captured them."""
+        for n in dict.fromkeys(variables):
+            if n in self.late:
+                out.append(assign(self.late[n], name(env[n]), like))
 
     def transient(self, s: Any, free: str, body: Block) -> bool:
         """Is a lambda only handed to one call, right after it was made, that can't keep it?"""
@@ -1114,11 +1165,9 @@ class _Rename:
         call_ = getattr(block[uses[0]], "value", None)
         if any(free in dataflow.bound_names([x]) for x in block[start + 1 : uses[0]]):
             return False
-        if not isinstance(call_, gast.Call):
-            return False
-        if getattr(call_, "fact", UNKNOWN).kind not in ("scalar", "array", "numeric", "string", "none"):
-            block[uses[0]].guarded = True  # whether the result holds the function is seen when it runs
-        return True
+        if not isinstance(call_, gast.Call) or table.find(_known(call_.func)) is None:
+            return False  # a method, or a user's function, may keep it
+        return getattr(call_, "fact", UNKNOWN).kind in ("scalar", "array", "numeric", "string", "none")
 
     def refuse(self, node: Any, what: str, why: str) -> Exception:
         return fail(UnsupportedSyntax, self.source, node, f"cannot differentiate {what}", why)
@@ -1157,27 +1206,30 @@ class _Rename:
     def stmt_Assign(self, s: Any, env: dict[str, str], out: Block) -> None:
         s.value = self.rename(s.value, env)
         (to,) = s.targets
+        variables: list[str] = []
         if isinstance(to, gast.Name):
+            variables = [to.id]
             to.id = self.bind(to.id, env)
         elif isinstance(to, gast.Tuple):
             for part in to.elts:
                 inner = part.value if isinstance(part, gast.Starred) else part
+                variables.append(inner.id)
                 inner.id = self.bind(inner.id, env)
         else:
             s.targets = [self.rename(to, env)]
         out.append(s)
-        if getattr(s, "guarded", False) and isinstance(to, gast.Name):
-            guard = self.externals.node(trees.refuse_function)
-            place = f"{self.source.filename}:{getattr(s, 'lineno', 0)}"
-            out.append(expression(call(guard, name(to.id), constant(place)), s))
+        self.present(variables, env, s, out)
 
     def stmt_AugAssign(self, s: Any, env: dict[str, str], out: Block) -> None:
         s.value = self.rename(s.value, env)
-        if isinstance(s.target, gast.Name):
-            s.target.id = env.get(s.target.id, s.target.id)
+        variable = s.target.id if isinstance(s.target, gast.Name) else None
+        if variable is not None:
+            s.target.id = env.get(variable, variable)
         else:
             s.target = self.rename(s.target, env)
         out.append(s)
+        if variable is not None:
+            self.present([variable], env, s, out)
 
     def stmt_Match(self, s: Any, env: dict[str, str], out: Block) -> None:
         s.subject = self.rename(s.subject, env)
@@ -1207,6 +1259,8 @@ class _Rename:
 
     def stmt_FunctionDef(self, s: Any, env: dict[str, str], out: Block) -> None:
         known = {n: env[n] for n in self.frees[s.name] if n in env}
+        if s.name in self.escaping:
+            known |= {n: self.late[n] for n in self.frees[s.name] if n in self.late}
         written = clone(s)  # as the user wrote it, for its own derivative
         _Rebind({k: v for k, v in known.items() if k != v}).visit_body(s)
         s.original = written
@@ -1268,12 +1322,16 @@ class _Rename:
             heads[v] = head
             env[v] = head
         inner = dict(env)
-        for to in targets:
-            for n in [t for t in nodes.walk(to) if isinstance(t, gast.Name)]:
-                n.id = self.bind(n.id, inner)
+        bound = [t for to in targets for t in nodes.walk(to) if isinstance(t, gast.Name)]
+        variables = [n.id for n in bound]
+        for n in bound:
+            n.id = self.bind(n.id, inner)
         if isinstance(s, gast.While):
             s.test = self.rename(s.test, env)
+        known: Block = []
+        self.present(variables, inner, s, known)
         self.block(s.body, inner)
+        s.body[:0] = known
         copies = [(heads[v], inner[v]) for v in carried if inner.get(v) != heads[v]]
         tail: Block = []
         if (
@@ -1327,13 +1385,18 @@ class _Rename:
         self.loop(s, env, out, [])
 
     def stmt_With(self, s: Any, env: dict[str, str], out: Block) -> None:
+        variables: list[str] = []
         for item in s.items:
             item.context_expr = self.rename(item.context_expr, env)
             if item.optional_vars is not None:
                 for n in [t for t in nodes.walk(item.optional_vars) if isinstance(t, gast.Name)]:
                     if isinstance(n.ctx, gast.Store):
+                        variables.append(n.id)
                         n.id = self.bind(n.id, env)
+        known: Block = []
+        self.present(variables, env, s, known)
         self.block(s.body, env)
+        s.body[:0] = known
         out.append(s)
 
     def stmt_Try(self, s: Any, env: dict[str, str], out: Block) -> None:

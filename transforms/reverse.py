@@ -24,7 +24,7 @@ from typing import Any
 import gast
 import numpy as np
 
-from srcgrad.runtime import support, trees
+from srcgrad.runtime import late, support, trees
 from srcgrad.runtime.errors import NoRule, SrcgradError, UnsupportedSyntax
 from srcgrad.runtime.rules import table
 from srcgrad.transforms import facts as facts_module
@@ -53,6 +53,7 @@ from srcgrad.transforms.tree.build import (
     total,
 )
 from srcgrad.transforms.tree.externals import Externals
+from srcgrad.transforms.tree.guards import holds_floats
 from srcgrad.transforms.tree.inline import Inliner
 from srcgrad.transforms.tree.names import Names
 from srcgrad.transforms.tree.scope import MISSING
@@ -381,7 +382,7 @@ class Reverse:
         if n not in self.certain():
             self.unbound.add(n)
             return call(self.external(trees.zeros_like), name(n))
-        if kind == "array":
+        if kind == "array" and self.facts[n].real > 1:
             return call(self.np("zeros_like"), name(n))
         return call(self.external(trees.zero_list if kind == "list" else trees.zeros_like), name(n))
 
@@ -395,9 +396,15 @@ class Reverse:
     def full(self, value: Any, n: str) -> Any:
         """A cotangent expression in the full shape of `n`: a scalar that stands for a whole array is
         spread."""
-        if self.kind(n) == "array" and self.fact(value).kind == "scalar":
-            return call(self.np("full_like"), name(n), value)
-        return value
+        return self.filled(value, n) if self.kind(n) == "array" else value
+
+    def filled(self, g: Any, n: str) -> Any:
+        """A scalar that stands for the whole cotangent of the array `n`, spread; others as they are."""
+        if self.fact(g).kind != "scalar":
+            return g
+        if self.facts.get(n, UNKNOWN).real > 1:
+            return call(self.np("full_like"), name(n), g)
+        return call(self.external(support.unbroadcast), g, name(n))  # n may hold integers
 
     def owned(self, value: Any, n: str) -> Any:
         """An expression whose value nobody else holds."""
@@ -418,6 +425,8 @@ class Reverse:
         self.settle({bar}, but=n, copies=in_place)
         terms = s.pending.pop(n, [])
         items = s.items.pop(n, {})
+        for t in [t for parts in items.values() for t in parts]:
+            t.value = self.apart(t.value, n)
         outer = n not in s.local
         if n in s.held or (outer and n not in s.moved):
             if outer:
@@ -438,8 +447,16 @@ class Reverse:
             self.emit(assign(bar, value), terms[-1].origin if terms else None)
         for key, parts in items.items():
             for t in parts:
-                self.add_item(n, _key_node(key), t.value)
+                self.emit_item(n, _key_node(key), t.value)
         return bar
+
+    def apart(self, value: Any, n: str) -> Any:
+        """`value` as it is before the variable of `n`'s cotangent changes."""
+        s, bar = self.scope, self.bars.get(n)
+        if bar is None or bar not in mentioned(value):
+            return value
+        in_place = n in s.held or (n not in s.local and n not in s.moved)
+        return self.temporary(bar, self.owned(value, n) if in_place else value)
 
     def accumulate(self, n: str, value: Any) -> None:
         """x_bar += value, as a statement."""
@@ -452,9 +469,12 @@ class Reverse:
 
     def add_item(self, n: str, index: Any, value: Any) -> None:
         """x_bar[index] += value, as a statement; x_bar is a buffer."""
-        value = self.stable(value)
-        if not isinstance(index, gast.Attribute):
-            index = self.stable(index)
+        self.emit_item(
+            n, index if isinstance(index, gast.Attribute) else self.stable(index), self.stable(value)
+        )
+
+    def emit_item(self, n: str, index: Any, value: Any) -> None:
+        """Like `add_item`, for what has been made stable where it was found."""
         bar, fact = self.bar(n), self.facts.get(n, UNKNOWN)
         place = subscript(name(bar), clone(index), store=True)
         if isinstance(index, gast.Attribute):  # the marker of an attribute, see _key_node
@@ -775,12 +795,26 @@ class Reverse:
         (to,) = s.targets
         if isinstance(to, gast.Tuple):
             self.unpack(s, to)
+        elif isinstance(to, gast.Name) and to.id in self.late:
+            self.store_late(s, to.id)
         elif isinstance(to, gast.Name):
             self.define(s, to.id)
         elif isinstance(to, gast.Subscript):
             self.store_item(s, to)
         else:
             self.store_attribute(s, to)
+
+    def store_late(self, s: Any, v: str) -> None:
+        """A variable that kept functions have captured was bound: what their calls gave since belongs to the
+        value."""
+        if v not in self.active:
+            return
+        n = s.value.id
+        taken = call(self.external(late.take), name(self.late[v]))
+        if n in self.active:
+            self.contribute(n, self.matched(self.temporary(n + "_part", taken), n))
+        else:
+            self.emit(expression(taken))
 
     def define(self, s: Any, v: str) -> None:
         op = resolve.operation(s.value)
@@ -831,6 +865,9 @@ class Reverse:
         """May the cotangent of this name stay an expression? Only of names that the compiler made."""
         return v not in self.user_names
 
+    late: dict[str, str] = {}
+    """Variables that are bound again after functions which are kept have captured them, each with the name of
+    its record."""
     user_names: set[str] = set()
     varied: set[str] = set()
 
@@ -940,8 +977,8 @@ class Reverse:
 
     def spread(self, g: Any, v: str) -> Any:
         """A scalar that stands for the whole cotangent of an array, written out in full."""
-        if self.kind(v) == "array" and self.fact(g).kind == "scalar":
-            return call(self.np("full_like"), name(v), g)
+        if self.kind(v) == "array":
+            return self.filled(g, v)
         if self.kind(v) in ("numeric", "unknown") and self.fact(g).kind == "scalar":
             return call(self.external(trees.match), g, name(v))
         return g
@@ -1051,9 +1088,7 @@ class Reverse:
         if kind in ("tuple", "struct") and key is not None:
             self.contribute(x, self.spread(g, v), item=key)
             return
-        g = self.spread(g, v)
-        if not atomic(g) and self.bars.get(x) in mentioned(g):
-            g = self.once(g, 2, v)
+        g = self.apart(self.spread(g, v), x)
         self.buffer(x)
         self.add_item(x, index, g)
 
@@ -1061,7 +1096,7 @@ class Reverse:
         attr, x = op.operands[0]
         if x not in self.active:
             return
-        g = self.once(self.spread(g, v), 2, v) if self.bars.get(x) in mentioned(g) else self.spread(g, v)
+        g = self.apart(self.spread(g, v), x)
         self.buffer(x)
         self.add_item(x, gast.Attribute(name(x), attr, gast.Load()), g)
 
@@ -1138,6 +1173,8 @@ class Reverse:
                 self.contribute(n, call(self.external(trees.get_attribute), clone(g), name(v), constant(key)))
 
     def flow_sequence(self, op: Any, g: Any, v: str, s: Any) -> None:
+        if not op.operands:
+            return
         n = op.operands[0][1]
         if self.kind(n) not in ("list", "tuple", "array", "numeric"):
             raise self.refuse(
@@ -1185,7 +1222,7 @@ class Reverse:
             if static and not star:
                 self.contribute(x, g, item=index.value)
             else:
-                g = self.once(g, 2, v) if self.bars.get(x) in mentioned(g) else g
+                g = self.apart(g, x)
                 self.buffer(x)
                 if star:
                     self.emit(
@@ -1212,6 +1249,7 @@ class Reverse:
         fact = self.facts.get(x, UNKNOWN)
         basic = basic_index(self.known_index(index))
         if isinstance(value, gast.Name) and value.id in self.active:
+            self.check_floats(s, x)
             piece = (
                 facts_module.getitem(fact, self.known_index(index))
                 if fact.kind == "array"
@@ -1234,10 +1272,16 @@ class Reverse:
                 self.contribute(value.id, name(made))
             elif fact.kind == "array" or piece.kind in ("array", "numeric"):
                 self.contribute(value.id, self.fit(name(made), value.id, source, piece))
-            else:
+            elif fact.kind in ("list", "dict", "tuple"):
                 self.contribute(value.id, name(made))
+            else:
+                self.contribute(value.id, call(self.external(trees.stored), name(made), name(value.id)))
         else:
             self.clear(x, index, fact, basic)
+
+    def check_floats(self, s: Any, x: str) -> None:
+        made = holds_floats(self.external, self.source, s, x, self.facts.get(x, UNKNOWN))
+        self.before.setdefault(id(s), []).extend(made)
 
     def store_deep(self, x: str, owner: Any, index: Any, value: Any) -> None:
         """`x.a[i][index] = value`: the same place in the cotangent of `x`."""
@@ -1250,14 +1294,7 @@ class Reverse:
             self.know(made, fact if fact.kind == "scalar" else UNKNOWN)
             self.emit(assign(made, part))
             self.emit(expression(call(self.external(trees.clear_item), inner, index)))
-            if fact.kind == "scalar":
-                self.contribute(value.id, name(made))
-            elif fact.kind in NUMBERS:
-                self.contribute(
-                    value.id, call(self.external(support.unbroadcast), name(made), name(value.id))
-                )
-            else:
-                self.contribute(value.id, name(made))
+            self.contribute(value.id, call(self.external(trees.stored), name(made), name(value.id)))
         else:
             self.emit(expression(call(self.external(trees.clear_item), inner, index)))
 
@@ -1313,6 +1350,7 @@ class Reverse:
         x, value = owner.id, s.value
         if not (isinstance(value, gast.Name) and value.id in self.active) or not self.has(x):
             return
+        self.check_floats(s, x)
         bar = self.buffer(x)
         fact, index = self.facts.get(x, UNKNOWN), self.stable(s.target.slice)
         known = self.known_index(index)
@@ -1447,7 +1485,7 @@ class Reverse:
             return
         g = self.once(g, 2, s.name)
         called = {n for n in dataflow.free_names(s) if self.kind(n) == "closure" and n != s.name}
-        for n in sorted({*getattr(s, "captured", {}).values(), *called}):
+        for n in sorted({*getattr(s, "captured", {}).values(), *called} - set(self.late)):
             if n in self.active:
                 self.contribute(
                     n, call(self.external(trees.get_attribute), clone(g), name(s.name), constant(n))
@@ -1539,6 +1577,10 @@ class Reverse:
 
     # Calls --------------------------------------------------------------------------------------------------
 
+    def changeable(self, n: str) -> bool:
+        """May a write through `n` matter? What is from outside the function matters only if it is active."""
+        return n in (self.varied if n in self.facts else self.active)
+
     def calls(self, s: Any, op: Any, v: str | None) -> None:
         given = [(k, n) for k, n in op.operands if n in self.active]
         useful = v is not None and v in self.active
@@ -1546,7 +1588,7 @@ class Reverse:
             changing = [
                 n
                 for _, n in op.operands
-                if n in self.varied and self.kind(n) not in ("scalar", "string", "none")
+                if self.changeable(n) and self.kind(n) not in ("scalar", "string", "none")
             ]
             if changing:
                 raise self.refuse(

@@ -86,8 +86,23 @@ class Simplify:
         reserved: set[str],
     ) -> None:
         self.body, self.parameters, self.facts = body, parameters, facts
-        self.temporaries, self.family, self.lookup, self.pinned = temporaries, family, lookup, pinned
+        self.temporaries, self.family, self.lookup = temporaries, family, lookup
+        self.kept = pinned
         self.made, self.reserved = made, reserved
+
+    def pin(self) -> None:
+        """Notes the names that must stay: those asked for, those that nested functions read, and those that
+        are bound by what is no node of its own."""
+        self.pinned = set(self.kept)
+        for s in _all(self.body):
+            if isinstance(s, gast.FunctionDef):
+                self.pinned |= dataflow.free_names(s)
+            elif isinstance(s, (gast.Global, gast.Nonlocal)):
+                self.pinned |= set(s.names)
+            elif isinstance(s, (gast.Import, gast.ImportFrom)):
+                self.pinned |= dataflow.bound_names([s])
+            elif isinstance(s, gast.Match):
+                self.pinned |= dataflow.bound_names([c.pattern for c in s.cases])
 
     def run(self) -> None:
         _drop_self_copies(self.body)
@@ -173,6 +188,8 @@ class Simplify:
                 if isinstance(node, gast.Name) and node.id in now and id(node) not in done:
                     done.add(id(node))
                     node.id = find(node.id)
+                elif isinstance(node, gast.FunctionDef):
+                    node.name = find(node.name)
         _drop_self_copies(self.body)
 
     def interference(self, wanted: set[str]) -> dict[str, set[str]]:
@@ -222,8 +239,14 @@ class Simplify:
     # Dead statements ----------------------------------------------------------------------------------------
 
     def dead(self) -> None:
-        self.read = {n for s in _all(self.body) if not hasattr(s, "records") for n in dataflow.head_reads(s)}
-        self.body[:] = self._dead(self.body, set())[0]
+        self.pin()
+        before = None
+        while self.pinned != before:
+            before = self.pinned
+            statements = [s for s in _all(self.body) if not hasattr(s, "records")]
+            self.read = set().union(*map(dataflow.head_reads, statements))
+            self.body[:] = self._dead(self.body, set())[0]
+            self.pin()
 
     def _dead(self, body: Block, live: set[str]) -> tuple[Block, set[str]]:
         out: Block = []
@@ -281,7 +304,17 @@ class Simplify:
                 continue
             elif isinstance(s, gast.Return):
                 live = dataflow.head_reads(s)
-            elif isinstance(s, (gast.Match, gast.Raise)):
+            elif isinstance(s, gast.Match):
+                for c in s.cases:
+                    c.body = self._dead(c.body, live)[0]
+                bound = dataflow.bound_names([c.pattern for c in s.cases])
+                guarded = any(c.guard is not None for c in s.cases)
+                if not (guarded or bound & live or any(c.body for c in s.cases)) and self.pure(s.subject):
+                    continue
+                for c in s.cases:
+                    c.body = c.body or [gast.Pass()]
+                live = live | dataflow.head_reads(s)
+            elif isinstance(s, gast.Raise):
                 live = live | dataflow.head_reads(s)
             else:
                 live = (live - dataflow.head_binds(s)) | dataflow.head_reads(s)

@@ -113,7 +113,8 @@ class TangentEmitter(Emitter):
                 name(result),
                 call(self.externals.node(tangents.like, "like_tangent"), tangent, name(result)),
             )
-        whole = [*body, gast.Return(tuple_([value, tangent]))]
+        records = self.records(getattr(unit.tree, "late", {}))
+        whole = [*records, *body, gast.Return(tuple_([value, tangent]))]
         parameters = [p.id for p in dataflow.parameters(unit.tree)]
         self.simplify(whole, parameters + list(made.dots.values()), set())
         self.used = dataflow.reads(whole)

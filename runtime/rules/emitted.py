@@ -12,7 +12,7 @@ from srcgrad.runtime import dispatch, trees
 from srcgrad.runtime.rules.table import case, forward, nondifferentiable, reverse
 
 nondifferentiable(
-    trees.refuse_function,
+    trees.refuse_integers,
     trees.refuse_overlap,
     trees.refuse_shared,
     trees.refuse_mutable,
@@ -64,6 +64,16 @@ def match(g, y, g_, x):
 @forward(trees.match)
 def match_forward(g_dot, y, g_, x):
     return trees.match(g_dot, x)
+
+
+@reverse(trees.stored, wrt="g_", alias="maybe", at=[(np.array([1.0, 2.0]), 3.0), ([1.0, 2.0], [0.0, 0.0])])
+def stored(g, y, g_, v):
+    return trees.part(g, g_)
+
+
+@forward(trees.stored)
+def stored_forward(g_dot, y, g_, v):
+    return trees.stored(g_dot, v)
 
 
 @reverse(

@@ -59,6 +59,7 @@ TAGS: dict[str, list[Any]] = {
         np.linalg.solve,
         support.unbroadcast,
         trees.match,
+        trees.stored,
         trees.like,
         support.expand,
         support.scatter,

@@ -1082,3 +1082,67 @@ def starred_ufunc(x, fs=(np.sin, np.cos), args=()):
 
 def test_a_ufunc_that_receives_spread_arguments():
     check(starred_ufunc, V)
+
+
+def indices_of_itself(x):
+    for _ in range(2):
+        x = x[[1, 0, 1, 3]]
+    return np.mean(x * x)
+
+
+def part_of_itself(x):
+    for _ in range(2):
+        x = x[::1]
+    return np.sum(x**3)
+
+
+def rows_that_share_a_name(m):
+    row = m[1]
+    for i, c in enumerate(m):
+        pass
+    row[2] = c[i]
+    return 0.593 * row.sum() + sum([*c])
+
+
+def scalar_into_a_mask(x):
+    pair = [x, x * 0.5]
+    y = pair[1]
+    v = np.array([[-0.7, y[0]], [False, x[1]]])
+    v[v < 0.8] = np.sum(np.full((3,), y[0]))
+    return np.sum(v)
+
+
+def copies_through_unknown_classes(x, make=list):
+    xs = make(x)
+    xs.append(xs[0] * xs[1])
+    return xs[-1] * xs[0]
+
+
+@pytest.mark.parametrize(
+    "f", [indices_of_itself, part_of_itself, scalar_into_a_mask, copies_through_unknown_classes]
+)
+def test_values_made_of_parts_of_themselves(f):
+    check(f, V)
+
+
+def test_views_that_share_a_name():
+    check(rows_that_share_a_name, np.array([[0.4, -1.2, 1.5], [0.1, 0.2, 0.5], [-1.1, -1.0, -0.8]]))
+
+
+def into_integers(x):
+    y = np.full(4, 1)
+    y[1] = x
+    return y.sum() * x
+
+
+def into_integers_by_update(x):
+    y = np.arange(3)
+    y[1] += x
+    return y.sum() * x
+
+
+@pytest.mark.parametrize("f", [into_integers, into_integers_by_update])
+def test_differentiated_values_into_arrays_of_integers_are_refused(f):
+    for transform in (srcgrad.grad(f), lambda x: srcgrad.jvp(f, (x,), (1.0,))):
+        with pytest.raises(srcgrad.UnsupportedSyntax, match="holds integers|rounds"):
+            transform(1.5)

@@ -205,6 +205,8 @@ def subtract(a: gast.expr, b: gast.expr) -> gast.expr:
 def multiply(a: gast.expr, b: gast.expr) -> gast.expr:
     """The product a * b of a cotangent and a factor; ones vanish, signs move outwards, 1 / y becomes a
     division."""
+    if is_number(a) and is_number(b):
+        return constant(a.value * b.value)
     if is_number(a, 1):
         return b
     if is_number(b, 1):
@@ -215,12 +217,12 @@ def multiply(a: gast.expr, b: gast.expr) -> gast.expr:
     minus_b, b = _sign(b)
     if is_number(a) and is_number(b):
         return constant(-a.value * b.value if minus_a != minus_b else a.value * b.value)
-    if isinstance(b, gast.BinOp) and isinstance(b.op, gast.Mult):
+    if is_number(a, 1):
+        product = b
+    elif isinstance(b, gast.BinOp) and isinstance(b.op, gast.Mult):
         product = gast.BinOp(multiply(a, b.left), gast.Mult(), b.right)
     elif isinstance(b, gast.BinOp) and isinstance(b.op, gast.Div):
         product = gast.BinOp(multiply(a, b.left), gast.Div(), b.right)
-    elif is_number(a, 1):
-        product = b
     else:
         product = gast.BinOp(a, gast.Mult(), b)
     return negative(product) if minus_a != minus_b else product

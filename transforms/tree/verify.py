@@ -255,6 +255,12 @@ def after_recording(forward: Block, reverse: Block) -> None:
 # simplify
 
 
+def _reads_now(s: Any) -> set[str]:
+    """What a statement reads when it runs, which is not what a lambda in it reads."""
+    later = {n for e in nodes.walk(s) if isinstance(e, gast.Lambda) for n in dataflow.free_names(e)}
+    return dataflow.head_reads(s) - later
+
+
 def after_simplify(body: Block, parameters: Iterable[str], made: Iterable[str]) -> None:
     """Plain statements that end in a return; of the names that the compiler `made`, each is bound before it
     is read, and none is bound in vain, but for those inside `try`, where what raises must stay."""
@@ -266,7 +272,7 @@ def after_simplify(body: Block, parameters: Iterable[str], made: Iterable[str]) 
         raise broken("simplify", "the last statement is not a return", gast.Module(body or [gast.Pass()], []))
     bound = set(parameters)
     for s in statements(body):
-        early = dataflow.head_reads(s) & made - bound - dataflow.head_binds(s)
+        early = (_reads_now(s) & made) - bound - dataflow.head_binds(s)
         if early:
             raise broken("simplify", f"`{min(early)}` is read before anything binds it", s)
         bound |= dataflow.head_binds(s)

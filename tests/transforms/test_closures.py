@@ -1,0 +1,152 @@
+"""Functions that are kept, and variables that they have captured: bound again, or written in place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import srcgrad
+
+
+def over_a_loop_variable(x):
+    for e in (x, x * x):
+        kept = [lambda t: e * t]  # noqa: B023 (late binding is the point)
+    return kept[0](x)
+
+
+def bound_after_the_loop(x):
+    kept = []
+    for i in range(3):
+        y = x * (i + 1)
+        kept.append(lambda t: y * t)  # noqa: B023
+    total = 0.0
+    for function in kept:
+        total += function(x)
+        y = y * 1.5
+    return total
+
+
+def in_a_dict(x):
+    kept = {"line": lambda t: x * t, "sine": np.sin}
+    total = kept["line"](2.0)
+    x = x * x
+    total += kept["line"](x) * kept["sine"](x)
+    x = 3.0
+    return total + kept["line"](total)
+
+
+def of_an_array(x):
+    a = x * np.arange(3.0)
+    kept = [lambda t: (a * t).sum()]
+    total = kept[0](x)
+    a = a * a
+    total += kept[0](total)
+    a = np.sin(a)
+    return total * kept[0](2.0)
+
+
+def plus_one(function, t):
+    return function(t) + 1.0
+
+
+def through_a_helper(x):
+    kept = [lambda t: x * t]
+    total = plus_one(kept[0], x)
+    while total < 20:
+        x = x + total
+        total = total + plus_one(kept[0], 0.5)
+    return total
+
+
+def through_another_function(x):
+    def inner(t):
+        return x * t
+
+    kept = [lambda t: inner(t) * t]
+    total = kept[0](1.0)
+    x += total
+    return kept[0](2.0) * total
+
+
+def bound_in_branches(x):
+    kept = [lambda t: a * t]
+    if x > 0:
+        a = x
+    else:
+        a = x * x
+    total = kept[0](x)
+    if total > 0:
+        a = total * total
+    return kept[0](x)
+
+
+def applied_at_once(x):
+    y = (lambda t: (lambda s: t * s + x)(x * t))(x * x)
+    x = y * 2.0
+    return (lambda t: t * x)(y)
+
+
+LATE = [
+    over_a_loop_variable,
+    bound_after_the_loop,
+    in_a_dict,
+    of_an_array,
+    through_a_helper,
+    through_another_function,
+    bound_in_branches,
+    applied_at_once,
+]
+
+
+@pytest.mark.parametrize("f", LATE)
+def test_variables_that_are_bound_again(f):
+    x, h = 1.3, 1e-6
+    slope = (f(x + h) - f(x - h)) / (2 * h)
+    assert srcgrad.grad(f)(x) == pytest.approx(slope, rel=1e-6)
+    assert srcgrad.jvp(f, (x,), (1.0,)) == pytest.approx((f(x), slope), rel=1e-6)
+
+
+def test_a_pullback_can_be_called_again():
+    value, pullback = srcgrad.vjp(in_a_dict, 1.3)
+    assert pullback(1.0) == pullback(1.0) == (pytest.approx(pullback(2.0)[0] / 2),)
+
+
+def test_second_derivatives_of_them_are_refused():
+    with pytest.raises(srcgrad.SrcgradError):
+        srcgrad.grad(srcgrad.grad(over_a_loop_variable))(1.3)
+
+
+def kept_while_written(x):
+    a = np.array([x, 2 * x])
+    kept = [lambda t: a * t]
+    a[0] = 5 * x * x
+    return kept[0](x).sum()
+
+
+def list_kept_while_written(x):
+    a = [x, 2 * x]
+    kept = [lambda t: a[0] * t]
+    a[0] = 5 * x * x
+    return kept[0](x)
+
+
+def factory(b):
+    return lambda t: b * t
+
+
+def made_elsewhere(x):
+    a = np.array([x, 2 * x])
+    function = factory(a)
+    a[0] = 5 * x * x
+    return function(x).sum()
+
+
+@pytest.mark.parametrize("f", [kept_while_written, list_kept_while_written, made_elsewhere])
+def test_writes_into_what_a_kept_function_reads(f):
+    """Exact, or refused."""
+    x, h = 1.3, 1e-6
+    slope = (f(x + h) - f(x - h)) / (2 * h)
+    try:
+        assert srcgrad.grad(f)(x) == pytest.approx(slope, rel=1e-6)
+    except srcgrad.AliasError as error:
+        assert "may share its memory" in str(error)
