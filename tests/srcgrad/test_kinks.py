@@ -111,6 +111,11 @@ CASES = [
     ("angle-complex", lambda z: np.angle(z), (0j,), (0.0,)),
     ("cholesky-symmetric", lambda s: np.linalg.cholesky(s)[1, 0], (np.array([[2, 0.5], [0.5, 1]]),),
      (np.array([[-0.0883883, 0.3535534], [0.3535534, 0.0]]),)),
+    ("copysign", lambda x: np.copysign(x, 1.0), (0.0,), (0.0,)),
+    ("log2", lambda x: np.sum(np.log2(x) + np.log10(x)), (of(0),), (of(INF),)),
+    ("amax", lambda x: np.amax(x) + np.nanmin(x), (of(1, 1),), (of(1, 1),)),
+    ("nanvar", lambda x: np.nanmean(x) * 2, (of(1, np.nan, 2),), (of(1, 0, 1),)),
+    ("nanprod", lambda x: np.nanprod(x), (of(0, 2),), (of(2, 0),)),
     ("unused", lambda x, y: x, (1.0, 2.0), (1.0, 0.0)),
 ]  # fmt: skip
 
