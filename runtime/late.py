@@ -25,12 +25,12 @@ class Variable:
     """What is known of one captured variable of one call: its cell, the cotangent collected so far and, in
     forward mode, its present tangent (None is zero)."""
 
-    __slots__ = ("cell", "bar", "dot", "__weakref__")
+    __slots__ = ("cell", "bar", "moved", "__weakref__")
 
     def __init__(self, cell: CellType) -> None:
         self.cell = cell
         self.bar: Any = 0.0
-        self.dot: Any = None
+        self.moved: Any = None
 
 
 _known: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary()
@@ -68,11 +68,11 @@ def give(record: Variable, bar: Any) -> None:
 
 def move(record: Variable, dot: Any) -> None:
     """Sets the variable's tangent."""
-    record.dot = dot
+    record.moved = dot
 
 
 def tangent(dot: Any) -> Any:
     """The tangent of a captured variable, of which `dot` may be the record."""
     if not isinstance(dot, Variable):
         return dot
-    return tangents.zeros_like(dot.cell.cell_contents) if dot.dot is None else dot.dot
+    return tangents.zeros_like(dot.cell.cell_contents) if dot.moved is None else dot.moved
