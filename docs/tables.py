@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import srcgrad.transforms.build  # noqa: F401  (with it come the last rules)
 from srcgrad.runtime.rules import conventions
 from srcgrad.runtime.rules.table import Rule, rules
 
