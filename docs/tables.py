@@ -31,6 +31,7 @@ MODULES = (
     *("scipy.integrate", "scipy.interpolate", "scipy.optimize"),
     *("scipy.sparse", "scipy.sparse.linalg", "scipy.spatial.distance", "scipy.spatial.transform"),
 )
+PLACES = (*MODULES, "Generator", "RandomState", "ndarray")
 HEAD = """# Functions with a derivative
 
 This page is made from the rule table (`python docs/tables.py`; NumPy {numpy}, SciPy {scipy}).
@@ -100,6 +101,8 @@ def page() -> str:
         for function in rule.functions:
             for shown in title(function, names):
                 place, short = section(shown), shown.removeprefix(section(shown) + ".")
+                if place not in PLACES:
+                    continue
                 if not rule.differentiable:
                     constants.setdefault(place, []).append(short)
                     continue
@@ -111,9 +114,7 @@ def page() -> str:
     import scipy
 
     text = [HEAD.format(numpy=version(np), scipy=version(scipy))]
-    for place in sorted(
-        {*rows, *constants}, key=lambda p: (p not in MODULES, MODULES.index(p) if p in MODULES else 0, p)
-    ):
+    for place in [p for p in PLACES if p in rows or p in constants]:
         text.append(f"## {place}\n")
         if place in rows:
             text.append("| function | modes | at kinks and ties |\n|---|---|---|")
