@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from srcgrad.bridge import compile as compile
     from srcgrad.checks import check_grads as check_grads
     from srcgrad.controls import checkpoint as checkpoint
     from srcgrad.controls import custom_jvp as custom_jvp
@@ -40,6 +41,7 @@ _HERE = {
         "srcgrad.derivatives",
     ),
     "check_grads": "srcgrad.checks",
+    "compile": "srcgrad.bridge",
     "checkpointed_loop": "srcgrad.loops",
     **dict.fromkeys(
         ["stop_gradient", "intercept", "custom_vjp", "custom_jvp", "checkpoint"], "srcgrad.controls"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime import dispatch
+from srcgrad.runtime import dispatch, support
 from srcgrad.runtime.errors import ArgumentError, SourceError
 from srcgrad.runtime.rules import table
 
@@ -65,6 +65,14 @@ class Compiled:
 
     def stale(self) -> bool:
         return any(space.get(name) is not value for space, name, value in self.dependencies)
+
+
+def _has_tensors(tree: Any) -> bool:
+    if isinstance(tree, dict):
+        return any(map(_has_tensors, tree.values()))
+    if isinstance(tree, (tuple, list)):
+        return any(map(_has_tensors, tree))
+    return type(tree) in support.observers
 
 
 _with_forms: weakref.WeakSet[Lazy] = weakref.WeakSet()
@@ -268,11 +276,28 @@ class Gradient(Lazy):
                 return known
             from srcgrad.transforms import build
 
+            if support.observers and _has_tensors((args, kwargs)):
+                made = self._compiled[key] = self._for_tensors(args, kwargs)
+                return made
             leading = len(self.leading) + self.is_method
             made = Compiled(*build.gradient(self, (*self.leading, *args), kwargs, leading))
             self._compiled[key] = made
             _with_forms.add(self)
             return made
+
+    def _for_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
+        """A call on Tensors: one node of their graph, around the function for arrays."""
+        from srcgrad import bridge
+
+        before = len(self.leading)
+        name = f"{getattr(self.primal, '__name__', 'function')}_grad"
+
+        def on_tensors(*given: Any, **named: Any) -> Any:
+            return bridge.on_tensors(self, given[before:], named, name)
+
+        plain_args, plain_kwargs = bridge.raw((args, kwargs))
+        key = (*map(kind_of, plain_args), *((k, kind_of(v)) for k, v in plain_kwargs.items()))
+        return Compiled(on_tensors, self._compile(key, plain_args, plain_kwargs).source, [])
 
     # Looking ------------------------------------------------------------------------------------------------
 

@@ -713,6 +713,8 @@ class Reverse:
                     self.hold(n)
                 if scope.touched.get(n) != "buffer":
                     scope.touched[n] = mode
+        # What the block binds has other values again once its reverse has run (a loop restores what it saved).
+        self.settle(dataflow.bound_names([s]))
         made = build(codes)
         if made is not None:
             for m in made:

@@ -17,7 +17,7 @@ _PLACES = {
     "inference_mode": "modes",
     "Function": "function",
     "once_differentiable": "function",
-    "apply_compiled": "function",
+    "apply_compiled": "compiled",
     "gradcheck": "check",
     "gradgradcheck": "check",
     "GradcheckError": "check",

@@ -1,4 +1,4 @@
-"""Operations that a user defines: `Function`, with its context, and the bridge for compiled functions."""
+"""Operations that a user defines: `Function`, with its context."""
 
 # mypy: disable-error-code="no-any-return"
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime import arrays, support
+from srcgrad.runtime import support
 from srcgrad.runtime.autograd import modes
 from srcgrad.runtime.autograd.graph import Node, Port, SavedOutput, edge, freed, modified, target_of
-from srcgrad.runtime.autograd.modes import enable_grad, no_grad, state
+from srcgrad.runtime.autograd.modes import no_grad, state
 from srcgrad.runtime.autograd.nodes import Packed, check_version, stand_in, version_of
-from srcgrad.runtime.autograd.record import announce, tracked
+from srcgrad.runtime.autograd.record import announce
 from srcgrad.runtime.tensor_base import Tensor, shell, wrap
 
 
@@ -314,88 +314,3 @@ class DelayedError(Node):
         raise RuntimeError(
             "trying to differentiate twice a function that was marked with @once_differentiable"
         )
-
-
-# --- the bridge to compiled functions -----------------------------------------------------------------------
-
-
-class CompiledNode(Node):
-    """A compiled function called on Tensors: forward and backward run the emitted source."""
-
-    __slots__ = ("function", "inputs", "versions", "pullback", "pick", "count", "like")
-    function: Any
-    inputs: tuple[Any, ...]
-    versions: tuple[int, ...]
-    pullback: Any
-    pick: tuple[int, ...]
-    count: int
-    like: list[Any]
-
-    @property
-    def _outputs(self) -> int:  # type: ignore[override]
-        return self.count
-
-    def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
-        if self.pullback is None:
-            raise freed()
-        for x, version in zip(self.inputs, self.versions, strict=True):
-            if isinstance(x, Tensor):
-                check_version(x, version)
-        if self.count > 1:
-            g = tuple(
-                (wrap(np.zeros_like(y)) if graph else np.zeros_like(y)) if x is None else x
-                for x, y in zip(g, self.like, strict=True)
-            )
-        pullback = self.pullback
-        if graph:
-            with enable_grad():
-                _, pullback = self.function(*self.inputs)
-                got = pullback(g)
-        else:
-            got = pullback(g)
-        if not isinstance(got, tuple | list):
-            got = (got,)
-        return tuple(_plain(got[i], self.inputs[i], graph) for i in self.pick)
-
-    def release(self) -> None:
-        self.pullback, self.inputs, self.versions = None, (), ()
-
-
-def _plain(g: Any, like: Tensor, graph: bool) -> Any:
-    if g is None or isinstance(g, Tensor):
-        return g if graph or g is None else g._array
-    g = g if arrays.is_array(g) else like._array.dtype.type(g)
-    return wrap(g) if graph else g
-
-
-@functools.cache
-def _compiled_kind(name: str) -> Any:
-    title = name if name[:1].isupper() else "".join(p[:1].upper() + p[1:] for p in name.split("_"))
-    return type(f"{title or 'Compiled'}Backward0", (CompiledNode,), {"__slots__": ()})
-
-
-def apply_compiled(value_and_pullback: Callable[..., Any], *arguments: Any, name: str | None = None) -> Any:
-    """Call a compiled function on Tensors, as one node `<Name>Backward0` of the graph.
-
-    `value_and_pullback(*arguments)` gets arrays in place of Tensors and returns (value, pullback);
-    `pullback(cotangent)` returns a tuple with one cotangent for each argument. The value may be an array or
-    a tuple of arrays. For derivatives of derivatives both are run again on the Tensors themselves.
-    """
-    label = name or getattr(value_and_pullback, "__name__", "compiled")
-    value, pullback = value_and_pullback(*[a._array if isinstance(a, Tensor) else a for a in arguments])
-    several = isinstance(value, tuple | list)
-    results = [wrap(v if arrays.is_array(v) else np.asarray(v)[()]) for v in (value if several else (value,))]
-    if tracked(arguments):
-        node = object.__new__(_compiled_kind(label))
-        pick = tuple(i for i, a in enumerate(arguments) if isinstance(a, Tensor))
-        node._link(tuple(target_of(arguments[i]) for i in pick))
-        node.function, node.pullback, node.pick, node.count = value_and_pullback, pullback, pick, len(results)
-        node.inputs = tuple(arguments)
-        node.versions = tuple(version_of(a) if isinstance(a, Tensor) else 0 for a in arguments)
-        node.like = [r._array for r in results]
-        for i, r in enumerate(results):
-            if r._array.dtype.kind in "fc":
-                r._history = Port(node, i) if len(results) > 1 else node
-        if modes.watched:
-            announce(node)
-    return tuple(results) if several else results[0]

@@ -947,3 +947,16 @@ def test_a_gradient_inside_a_function():
 def test_modules_are_found_by_name_after_a_reload():
     module = importlib.reload(samples)
     assert grad(module.square)(3.0) == 6.0
+
+
+def test_a_factor_of_what_a_loop_made():
+    """The loop restores its values on the way back; the factor's gradient needs the last one."""
+
+    def f(ps, x, s):
+        for w in ps:
+            x = np.tanh(x * w)
+        return x * s
+
+    last = np.tanh(np.tanh(0.5 * 2.0) * 3.0)
+    assert srcgrad.grad(f, argnums=2)([2.0, 3.0], 0.5, 1.5) == last
+    assert srcgrad.vjp(f, [2.0, 3.0], 0.5, 1.5)[1](1.0)[2] == last
