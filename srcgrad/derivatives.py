@@ -16,6 +16,7 @@ import numpy as np
 
 from srcgrad.gradient import Gradient, kind_of, plain_function, transform_in
 from srcgrad.runtime import dispatch, tangents, trees
+from srcgrad.runtime.dependencies import stale
 from srcgrad.runtime.errors import ArgumentError
 from srcgrad.runtime.rules import table
 
@@ -26,7 +27,9 @@ def grad(
     fun: Any = None, argnums: Any = 0, *, argnames: Any = None, has_aux: bool = False, jit: Any = False
 ) -> Any:
     if fun is None:
-        return lambda f: Gradient(f, argnums, argnames, has_aux, False)
+        return lambda f: grad(f, argnums, argnames=argnames, has_aux=has_aux)
+    if isinstance(fun, (staticmethod, classmethod)):
+        return type(fun)(grad(fun.__func__, argnums, argnames=argnames, has_aux=has_aux))
     return Gradient(fun, argnums, argnames, has_aux, False)
 
 
@@ -34,7 +37,9 @@ def value_and_grad(
     fun: Any = None, argnums: Any = 0, *, argnames: Any = None, has_aux: bool = False, jit: Any = False
 ) -> Any:
     if fun is None:
-        return lambda f: Gradient(f, argnums, argnames, has_aux, True)
+        return lambda f: value_and_grad(f, argnums, argnames=argnames, has_aux=has_aux)
+    if isinstance(fun, (staticmethod, classmethod)):
+        return type(fun)(value_and_grad(fun.__func__, argnums, argnames=argnames, has_aux=has_aux))
     return Gradient(fun, argnums, argnames, has_aux, True)
 
 
@@ -79,7 +84,7 @@ def _known(form: str, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], m
     with _lock:
         known = _compiled.setdefault(function, {})
         made = known.get(key) if key is not None else None
-        if made is None or any(space.get(n) is not value for space, n, value in made.dependencies):
+        if made is None or stale(made.dependencies):
             from srcgrad.transforms import build
 
             made = getattr(build, form)(function, every, kwargs, shifted)

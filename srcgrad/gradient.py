@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 import types
 import weakref
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import dispatch, support
+from srcgrad.runtime.dependencies import Dependency, stale
 from srcgrad.runtime.errors import ArgumentError, SourceError
 from srcgrad.runtime.rules import table
 
@@ -58,13 +60,11 @@ def _methods(cls: type) -> frozenset[str]:
 class Compiled:
     """One emitted derivative: the function, its source, and what must still hold for it to be valid."""
 
-    def __init__(
-        self, function: Any, source: str, dependencies: list[tuple[dict[str, Any], str, Any]]
-    ) -> None:
+    def __init__(self, function: Any, source: str, dependencies: list[Dependency]) -> None:
         self.function, self.source, self.dependencies = function, source, dependencies
 
     def stale(self) -> bool:
-        return any(space.get(name) is not value for space, name, value in self.dependencies)
+        return stale(self.dependencies)
 
 
 def _has_tensors(tree: Any) -> bool:
@@ -334,4 +334,10 @@ class Gradient(Lazy):
         return function
 
     def __reduce__(self) -> Any:
+        found: Any = sys.modules.get(self.__module__)
+        name = str(getattr(self, "__qualname__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:  # a decorated function: found again under its own name
+            return name
         return (Gradient, (self.primal, self.argnums, self.argnames, self.has_aux, self.with_value))

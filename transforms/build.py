@@ -10,6 +10,7 @@ import gast
 import numpy as np
 
 from srcgrad.runtime import dispatch, trees
+from srcgrad.runtime.dependencies import Dependency
 from srcgrad.runtime.errors import AliasError
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.compile import (
@@ -27,7 +28,7 @@ from srcgrad.transforms.compile import (
 from srcgrad.transforms.facts import Fact
 from srcgrad.transforms.load import load
 from srcgrad.transforms.read import read
-from srcgrad.transforms.tangent import compile_jvp, halves, root, stale
+from srcgrad.transforms.tangent import compile_jvp, halves, root
 from srcgrad.transforms.tree.build import assign, call, name
 from srcgrad.transforms.tree.names import Names, identifiers
 from srcgrad.transforms.write import unparse
@@ -38,7 +39,7 @@ class Emitted(NamedTuple):
 
     function: Any
     source: str
-    dependencies: list[tuple[dict[str, Any], str, Any]]
+    dependencies: list[Dependency]
 
 
 def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: int) -> Emitted:
@@ -228,5 +229,5 @@ def _returning(s: Any, first: str) -> Any:
 dispatch.compiler = compile_call
 dispatch.tangent_compiler = compile_jvp
 
-__all__ = ["generic_gradient", "gradient", "halves", "root", "stale"]
+__all__ = ["generic_gradient", "gradient", "halves", "root"]
 dispatch.build_constructor = constructor

@@ -28,6 +28,7 @@ import numpy as np
 import srcgrad.runtime.rules.emitted
 import srcgrad.runtime.rules.kinds  # noqa: F401 (files its rules)
 from srcgrad.runtime import dispatch, late, trees
+from srcgrad.runtime.dependencies import Dependency
 from srcgrad.runtime.errors import AliasError, ArgumentError, NoRule, UnsupportedSyntax
 from srcgrad.runtime.rules import table
 from srcgrad.transforms import facts as facts_module
@@ -730,13 +731,9 @@ class Compiler:
         self.scopes.append(made)
         return made
 
-    def dependencies(self) -> list[tuple[dict[str, Any], str, Any]]:
-        """Global names that were resolved to functions: a compiled derivative is valid while they refer to
-        the same."""
-        found = {
-            (id(s.globals), n): (s.globals, n, value) for s in self.scopes for n, value in s.used.items()
-        }
-        return list(found.values())
+    def dependencies(self) -> list[Dependency]:
+        """What must stay as it is for the compiled derivative to be valid."""
+        return list({key: d for s in self.scopes for key, d in s.used.items()}.values())
 
     # Pairs --------------------------------------------------------------------------------------------------
 
@@ -1436,7 +1433,7 @@ class Emitter:
         shape = self.pass_.fact(out)
         if fact.kind == "scalar" and fact.real and every and shape.kind == "scalar":
             return out if self.floats(out) else call("float", out)
-        if fact.kind == "array" and fact.real and every and w in self.floating():
+        if fact.kind == "array" and fact.rank != 0 and fact.real and every and w in self.floating():
             if shape.kind == "array" and shape.rank == fact.rank and fresh(out):
                 return out
             held = isinstance(out, gast.Name) and out.id in self.pass_.bars.values() and out.id not in used

@@ -409,7 +409,7 @@ class Interpreter:
         if owner.kind in ("module", "function") and owner.known:
             if owner.kind == "function" and isinstance(owner.const, types.FunctionType):
                 return UNKNOWN
-            found = getattr(owner.const, e.attr, MISSING)
+            found = self.scope.attribute(owner.const, e.attr)
             return UNKNOWN if found is MISSING else of_global(found)
         if owner.kind in ("array", "scalar", "numeric"):
             if e.attr in ("ndim", "size", "itemsize", "nbytes"):

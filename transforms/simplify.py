@@ -97,6 +97,10 @@ class Simplify:
         for s in _all(self.body):
             if isinstance(s, gast.FunctionDef):
                 self.pinned |= dataflow.free_names(s)
+            elif isinstance(s, gast.Assign) and isinstance(s.value, gast.Call):
+                for a in s.value.args:
+                    if isinstance(a, gast.Lambda):
+                        self.pinned |= dataflow.free_names(a)
             elif isinstance(s, (gast.Global, gast.Nonlocal)):
                 self.pinned |= set(s.names)
             elif isinstance(s, (gast.Import, gast.ImportFrom)):

@@ -16,6 +16,7 @@ import gast
 
 import srcgrad.runtime.rules.forwardmode  # noqa: F401 (files its rules)
 from srcgrad.runtime import dispatch, tangents
+from srcgrad.runtime.dependencies import Dependency, stale
 from srcgrad.runtime.errors import NoRule
 from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms.compile import (
@@ -37,12 +38,6 @@ from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import assign_tuple, call, clone, constant, name, tuple_
 
 Block = list[Any]
-Dependency = tuple[dict[str, Any], str, Any]
-"""(globals, name, function): an emitted function is valid while the name refers to the function."""
-
-
-def stale(dependencies: list[Dependency]) -> bool:
-    return any(space.get(n) is not value for space, n, value in dependencies)
 
 
 @dataclass

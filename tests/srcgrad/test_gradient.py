@@ -30,11 +30,6 @@ from srcgrad import grad, value_and_grad
 from . import samples
 
 
-def not_yet(reason):
-    """Marks what the contract asks for and the compiler does not do yet."""
-    return pytest.mark.xfail(strict=True, reason=reason)
-
-
 def product(x, y, z=2.0):
     return x * y * z
 
@@ -205,7 +200,6 @@ def test_in_class_bodies():
     assert Model.still(2.0) == 12.0
 
 
-@not_yet("a staticmethod object is not unwrapped")
 def test_a_staticmethod_object():
     assert Model.stiller(2.0) == 12.0
     assert Model(1.0).stiller(2.0) == 12.0
@@ -369,7 +363,6 @@ def test_globals_and_closures_are_read_when_it_is_called(monkeypatch):
     assert df(1.0) == 7.0
 
 
-@not_yet("the kind of a global is compiled in")
 def test_a_global_that_becomes_an_array(monkeypatch):
     df = grad(lambda x: np.sum(x * samples.RATE))
     assert df(1.0) == 2.0
@@ -435,7 +428,6 @@ def test_pickle_and_copy(df):
         assert again.primal is df.primal
 
 
-@not_yet("the primal is not importable under its own name")
 def test_pickle_of_a_decorated_function():
     assert pickle.loads(pickle.dumps(Model.force))(Model(2.0), 3.0) == 12.0
 
@@ -558,7 +550,6 @@ def test_structure_of_numbers(x):
     np.testing.assert_allclose(grad(total)(x), 2.0 * np.asarray(x), rtol=1e-3)
 
 
-@not_yet("gets a NumPy scalar")
 def test_structure_of_an_array_without_dimensions():
     check_like(grad(total)(np.array(2.0)), np.array(2.0))
 

@@ -157,16 +157,26 @@ def bound_names(body: Iterable[Any]) -> set[str]:
     return found
 
 
-def blocks(stmt: gast.stmt) -> Iterator[list[Any]]:
+_COMPOUND = {
+    gast.Module,
+    gast.ExceptHandler,
+    gast.match_case,
+    gast.If,
+    gast.For,
+    gast.AsyncFor,
+    gast.While,
+    gast.With,
+    gast.AsyncWith,
+    gast.Try,
+}
+
+
+def blocks(stmt: gast.stmt) -> list[list[Any]]:
     """The statement lists directly inside a statement."""
-    if isinstance(stmt, (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef)):
-        return
-    for field in BLOCKS:
-        block = getattr(stmt, field, None)
-        if block:
-            yield block
-    for handler in getattr(stmt, "handlers", []):
-        yield handler.body
+    if type(stmt) not in _COMPOUND:
+        return []
+    found = [block for field in BLOCKS if (block := getattr(stmt, field, None))]
+    return found + [handler.body for handler in getattr(stmt, "handlers", [])]
 
 
 def head_reads(stmt: gast.stmt) -> set[str]:
