@@ -17,7 +17,7 @@ belongs to the sweep. Griewank & Walther, "Evaluating Derivatives", section 3.2 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -713,8 +713,8 @@ class Reverse:
                     self.hold(n)
                 if scope.touched.get(n) != "buffer":
                     scope.touched[n] = mode
-        # What the block binds has other values again once its reverse has run (a loop restores what it saved).
-        self.settle(dataflow.bound_names([s]))
+        # What a loop binds has other values again once its reverse has run, which restores what was saved.
+        self.settle(set().union(*(dataflow.bound_names([x]) for x in _loops([s]))))
         made = build(codes)
         if made is not None:
             for m in made:
@@ -1770,6 +1770,16 @@ def _static_key(index: Any) -> Any:
     ):
         return -index.operand.value if isinstance(index.operand.value, int) else None
     return None
+
+
+def _loops(body: Block) -> Iterator[Any]:
+    """The outermost loops of a block."""
+    for s in body:
+        if isinstance(s, (gast.For, gast.While)):
+            yield s
+        else:
+            for inner in dataflow.blocks(s):
+                yield from _loops(inner)
 
 
 def _key_node(key: Any) -> Any:
