@@ -108,6 +108,8 @@ def add(a: Any, b: Any) -> Any:
     if is_zero(b):
         return a
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        if len(a) != len(b) and all(map(is_zero, a if len(a) < len(b) else b)):
+            return a if len(a) > len(b) else b  # zeros for a value of other structure, which was never made
         return [add(x, y) for x, y in zip(a, b, strict=True)]
     if isinstance(a, dict) and isinstance(b, dict):
         return {k: add(a.get(k, 0.0), b.get(k, 0.0)) for k in {**a, **b}}

@@ -56,6 +56,8 @@ class Aliases:
         self.position: dict[int, int] = {}
         self.loops: dict[int, tuple[int, ...]] = {}
         self.writes: list[tuple[str, int]] = []
+        self.updates: list[tuple[str, int]] = []
+        """Names of numbers that `x op= y` binds anew, and where."""
         self.parent: dict[str, str] = {}
         self.live: dataflow.Live = {}
         self.late = set(getattr(tree, "late", {}))
@@ -125,6 +127,8 @@ class Aliases:
     def collect(self, body: list[Any]) -> None:
         for s in body:
             self.writes += [(n, id(s)) for n in self.written(s)]
+            if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name):
+                self.updates.append((s.target.id, id(s)))
             for b in dataflow.blocks(s):
                 self.collect(b)
 
@@ -341,8 +345,15 @@ class Aliases:
 
     # For the reverse pass -----------------------------------------------------------------------------------
 
+    @property
+    def overwrites(self) -> bool:
+        """Is anything written in place, or bound anew by an update?"""
+        return bool(self.writes or self.updates or self.exposed)
+
     def overwritten(self, n: str, s: Any) -> bool:
         """May the memory of `n`, as `s` reads it, be written before the reverse sweep?"""
+        if id(s) in self.position and any(n == m and self.after(where, s) for m, where in self.updates):
+            return True
         if self.kind(n) in VALUES:
             return False
         same = self.find(n)
@@ -350,14 +361,17 @@ class Aliases:
             return True
         if not self.writes or id(s) not in self.position:
             return False
-        for written, where in self.writes:
-            if self.find(written) != same and written.rstrip("*") != n:
-                continue
-            if self.position[where] > self.position[id(s)]:
-                return True
-            if set(self.loops[where]) & set(self.loops[id(s)]):
-                return True
-        return False
+        return any(
+            self.after(where, s)
+            for written, where in self.writes
+            if self.find(written) == same or written.rstrip("*") == n
+        )
+
+    def after(self, where: int, s: Any) -> bool:
+        """May the statement numbered `where` run after `s`?"""
+        if self.position[where] > self.position[id(s)]:
+            return True
+        return bool(set(self.loops[where]) & set(self.loops[id(s)]))
 
 
 def makes_object(function: Any) -> bool:

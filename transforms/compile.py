@@ -208,7 +208,12 @@ class Unit:
             d.siblings = {**getattr(callee.definition, "siblings", {}), **nested}
         self.own_names = own
         self.taint = Taint(
-            self.tainted(), tree.body, self.lookup, discrete, lambda e: self.written_by(e, nested)
+            self.tainted(),
+            tree.body,
+            self.lookup,
+            discrete,
+            lambda e: self.written_by(e, nested),
+            next((p.id for p in dataflow.parameters(tree)), ""),
         )
         self.refuse_writes_outside(tree)
         tree.decorator_list = []

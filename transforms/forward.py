@@ -295,7 +295,7 @@ class Forward:
                     s, f"a function that refers to `{now}`, which is defined later", f"Define `{now}` first."
                 )
             cell = getattr(self.tree, "late", {}).get(now)
-            pairs.append((constant(free), name(cell or self.dot(now))))
+            pairs.append((constant(free), name(cell) if cell else self.read(now)))
         self.put(s.name, gast.Dict([k for k, _ in pairs], [v for _, v in pairs]), s, out)
 
     def refuse(self, node: Any, what: str, why: str) -> Exception:

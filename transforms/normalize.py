@@ -1268,6 +1268,7 @@ class _Rename:
         s.frees = written.frees = self.frees[s.name]
         s.escapes = s.name in self.escaping
         s.name = self.bind(s.name, env) if s.name not in self.closures else s.name
+        self.given.add(s.name)
         env[s.name] = s.name
         out.append(s)
 

@@ -276,13 +276,17 @@ class Reverse:
 
     def stable(self, value: Any) -> Any:
         """`value` with a recorded copy in place of each primal value that is overwritten before the reverse
-        sweep."""
-        if self.aliases is None or self.current is None:
+        sweep. What it took from later statements was made stable there, and is left as it is."""
+        if self.aliases is None or self.current is None or not self.aliases.overwrites:
             return value
-        lengths = {n for n in mentioned(value) if n in self.facts and self.kind(n) not in NUMBERS}
-        for n in sorted(value_names(value) | lengths):
-            if n in self.facts and self.aliases.overwritten(n, self.current):
-                value = replace_name(value, n, name(self.snapshot(n)))
+        value = clone(value)
+        fresh = [n for n in nodes.walk(value) if isinstance(n, gast.Name) and not hasattr(n, "stable")]
+        lengths = {n.id for n in fresh if n.id in self.facts and self.kind(n.id) not in NUMBERS}
+        read = value_names(value)
+        for n in fresh:
+            n.stable = True
+            if n.id in self.facts and n.id in read | lengths and self.aliases.overwritten(n.id, self.current):
+                n.id = self.snapshot(n.id)
         return value
 
     def snapshot(self, n: str) -> str:
@@ -1633,7 +1637,7 @@ def _carried(loop: Any) -> set[str]:
         return set()
     bound = dataflow.bound_names(loop.body)
     live = dataflow.liveness(loop.body, set())
-    return bound & live
+    return (bound & live) - (dataflow.head_binds(loop) if isinstance(loop, gast.For) else set())
 
 
 def _bound_inside(body: Block) -> set[str]:
@@ -1681,13 +1685,15 @@ SHAPE_ONLY = {
 
 
 def value_names(e: Any) -> set[str]:
-    """Names whose value an expression reads; a use that asks for the shape only does not count."""
+    """Names whose value an expression reads, of those that are not stable yet; a use that asks for the shape
+    only does not count."""
     found: set[str] = set()
     todo = [e]
     while todo:
         node = todo.pop()
         if isinstance(node, gast.Name):
-            found.add(node.id)
+            if not hasattr(node, "stable"):
+                found.add(node.id)
             continue
         if isinstance(node, gast.Attribute) and node.attr in ("size", "shape", "ndim", "dtype"):
             continue

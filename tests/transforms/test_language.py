@@ -1146,3 +1146,79 @@ def test_differentiated_values_into_arrays_of_integers_are_refused(f):
     for transform in (srcgrad.grad(f), lambda x: srcgrad.jvp(f, (x,), (1.0,))):
         with pytest.raises(srcgrad.UnsupportedSyntax, match="holds integers|rounds"):
             transform(1.5)
+
+
+def read_after_its_loop(x):
+    h = abs(x)
+    for _ in range(2):
+        h = np.sin(h) * h
+    return h * x
+
+
+def row_updated_in_its_loop(x):
+    total = 0.0
+    for c in np.zeros(3):
+        c += x
+        total += c * c
+    return total + c
+
+
+def updated_by_itself(x):
+    y = sum(map(math.cos, [x, 2 * x]))
+    y *= math.cos(y)
+    return y
+
+
+class Base:
+    def __init__(self, b):
+        self.b = b
+
+    def describe(self, t):
+        return self.b * t
+
+
+class Derived(Base):
+    def __call__(self, t):
+        return self.describe(0.3) + t
+
+    def describe(self, t):
+        return super().describe(t) * 2.0
+
+
+def through_super(x):
+    return Derived(b=x * x)(1.4)
+
+
+def name_of_a_function_bound_again(x):
+    def apply(t):
+        return t * x
+
+    y = apply(2.0)
+    apply = [y, x]
+    return apply[0] * apply[1]
+
+
+def written_between_uses(x):
+    y = np.array([x, x])
+    total = y
+    z = np.where(y > 0, y, 0.0)
+    y = y * 2.0
+    y[0] = x * x
+    return z.sum() + (total * y).sum()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        read_after_its_loop,
+        row_updated_in_its_loop,
+        updated_by_itself,
+        through_super,
+        name_of_a_function_bound_again,
+        written_between_uses,
+    ],
+)
+def test_scalars_through(f):
+    check(f, 0.953)
+    slope = differences(f, (0.953,), 0)
+    assert srcgrad.jvp(f, (0.953,), (1.0,))[1] == pytest.approx(slope, rel=1e-6)

@@ -39,9 +39,11 @@ class Taint:
         lookup: Callable[[Any], Any],
         discrete: Callable[[Any], bool],
         written: Callable[[Any], list[Any]] = lambda call: [],
+        receiver: str = "",
     ) -> None:
         self.names = set(names)
         self.lookup, self.discrete, self.written = lookup, discrete, written
+        self.receiver = receiver
         self.spread(body)
 
     def spread(self, body: list[Any]) -> None:
@@ -136,6 +138,8 @@ class Taint:
         if isinstance(e, gast.Call):
             if self.discrete_call(e):
                 return False
+            if isinstance(e.func, gast.Name) and e.func.id == "super" and not e.args:
+                return self.receiver in self.names
             return self.expr(e.func) or any(self.expr(a) for a in self.arguments(e))
         if isinstance(e, (gast.ListComp, gast.SetComp, gast.GeneratorExp)):
             return self.expr(e.elt)
