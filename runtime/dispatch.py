@@ -77,9 +77,21 @@ def inputs_of(function: Any, plan: Any) -> tuple[Any, ...]:
     if plan.kind == "bound":
         return tuple(function.leading)
     if plan.kind == "function" and plan.first:
-        cells = dict(zip(plan.target.__code__.co_freevars, plan.target.__closure__, strict=True))
-        return tuple(cells[n].cell_contents for n in plan.first)
+        return tuple(held_by(plan.target)[n] for n in plan.first)
     return ()
+
+
+def held_by(function: types.FunctionType) -> dict[str, Any]:
+    """What a function holds: the values of its captured variables and its default values."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {n: c.cell_contents for n, c in cells} | defaults_of(function)
+
+
+def defaults_of(function: types.FunctionType) -> dict[str, Any]:
+    """Default values by parameter."""
+    code, values = function.__code__, function.__defaults__ or ()
+    named = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+    return dict(zip(named, values, strict=True)) | (function.__kwdefaults__ or {})
 
 
 def inputs_bar(g: Any, function: Any, plan: Any) -> Any:
@@ -113,23 +125,22 @@ def carries(value: Any) -> bool:
     )
 
 
-def data_of(function: types.FunctionType) -> tuple[str, ...]:
-    """The captured variables of a function that hold data; the others hold functions and modules, and stay as
-    they are."""
+def data_of(function: types.FunctionType, args: Any, kwargs: dict[str, Any]) -> tuple[str, ...]:
+    """The captured variables of a function that hold data, and the parameters that receive a default value
+    which was computed where the function was defined; other captured variables hold functions and modules,
+    and stay as they are."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    return tuple(n for n, c in cells if carries(c.cell_contents))
+    captured = tuple(n for n, c in cells if carries(c.cell_contents))
+    code = function.__code__
+    if not (code.co_filename.startswith("<srcgrad") and "<locals>" in function.__qualname__):
+        return captured
+    given = {*code.co_varnames[: min(len(args), code.co_argcount)], *kwargs}
+    return captured + tuple(n for n, v in defaults_of(function).items() if n not in given and _numbers_in(v))
 
 
 def fixed_of(function: types.FunctionType, first: tuple[str, ...]) -> tuple[Any, ...]:
     """What else a function's meaning depends on, beside its code and its arguments."""
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    still = [c.cell_contents for n, c in cells if n not in first]
-    return (
-        function.__globals__,
-        *still,
-        *(function.__defaults__ or ()),
-        *(function.__kwdefaults__ or {}).values(),
-    )
+    return (function.__globals__, *(v for n, v in held_by(function).items() if n not in first))
 
 
 def reverse(saved: Any, g: Any) -> list[Any]:
@@ -193,7 +204,7 @@ def captured_bar(plan: Any, bars: Any) -> Any:
     cells = dict(zip(plan.target.__code__.co_freevars, plan.target.__closure__ or (), strict=True))
     f_bar: Any = {}
     for n, bar in zip(plan.first, bars, strict=True):
-        record = late.find(cells[n])
+        record = late.find(cells[n]) if n in cells else None
         if record is not None:
             late.give(record, bar)
         elif n not in itself:
@@ -259,7 +270,7 @@ def plan_of(
     if custom(function):
         return function.plan(args, kwargs)
     if isinstance(function, types.FunctionType) and table.find(function) is None:
-        return make(function, data_of(function), "function", args, kwargs, ())
+        return make(function, data_of(function, args, kwargs), "function", args, kwargs, ())
     if (
         isinstance(function, types.MethodType)
         and function.__name__ == "_make"
@@ -327,7 +338,7 @@ def plan_of(
         emitted, leading = derivative_of(args, kwargs), getattr(function, "leading", ())
         if leading:
             return make(emitted, ("self",), "bound", args, kwargs, leading)
-        return make(emitted, data_of(emitted), "function", args, kwargs, ())
+        return make(emitted, data_of(emitted, args, kwargs), "function", args, kwargs, ())
     call = getattr(type(function), "__call__", None)  # noqa: B004 (the function itself is wanted)
     if isinstance(call, types.FunctionType):
         return make(_ruled(call, args, kwargs), ("self",), "object", args, kwargs, (function,))
@@ -359,8 +370,7 @@ def _compiled(
     assert compiler is not None
     captured = objects
     if kind == "function" and first:
-        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        captured = tuple(cells[n].cell_contents for n in first)
+        captured = tuple(held_by(function)[n] for n in first)
     forward_half, reverse_half, parameters = compiler(
         function, first, captured, args, kwargs, kind, positions, exposed
     )

@@ -80,7 +80,8 @@ class Flow:
                         self.edge([n], s.value.func.value.id)
         elif isinstance(s, gast.FunctionDef):
             called = (dataflow.free_names(s) & self.closures) - {s.name}
-            self.edge(sorted({*getattr(s, "captured", {}).values(), *called}), s.name)
+            held = {*getattr(s, "captured", {}).values(), *getattr(s, "held", {}).values()}
+            self.edge(sorted({*held, *called}), s.name)
 
     def operation(self, value: Any) -> Any:
         op = resolve.operation(value)

@@ -223,7 +223,8 @@ class Aliases:
             self.block(s.body, r)
         elif isinstance(s, gast.FunctionDef):
             self.forget(r, s.name)
-            for n in getattr(s, "captured", {}).values() if getattr(s, "escapes", True) else ():
+            held = [*getattr(s, "captured", {}).values(), *getattr(s, "held", {}).values()]
+            for n in held if getattr(s, "escapes", True) else ():
                 self.hold(r, s.name, n)
         elif isinstance(s, gast.Return):
             for n in dataflow.free_names(s.value):

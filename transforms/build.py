@@ -10,7 +10,7 @@ import gast
 import numpy as np
 
 from srcgrad.runtime import dispatch, trees
-from srcgrad.runtime.dependencies import Dependency
+from srcgrad.runtime.dependencies import Dependency, stale
 from srcgrad.runtime.errors import AliasError
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.compile import (
@@ -129,7 +129,7 @@ def compile_call(
     bound = signature.bind(*before, *args, **kwargs)
     parameters: list[str] = list(captured)
     for n, p in signature.parameters.items():
-        if n not in bound.arguments:
+        if n not in bound.arguments or n in captured:
             continue
         v = bound.arguments[n]
         if p.kind is p.VAR_POSITIONAL:
@@ -147,9 +147,9 @@ def compile_call(
     callee = Callee(function, captured=captured)
     fixed = dispatch.fixed_of(function, captured)
     facts = tuple(sorted((k, hashable(v)) for k, v in given.items()))
-    key = (function.__code__, facts, wanted, tuple(id(v) for v in fixed), exposed)
+    key = (function.__code__, facts, wanted, captured, tuple(id(v) for v in fixed), exposed)
     known = _CALLS.get(key)
-    if known is not None and any(space.get(n) is not value for space, n, value in known[2]):
+    if known is not None and stale(known[2]):
         known = None  # a function that it calls was defined anew
     if known is None:
         compiler = Compiler()

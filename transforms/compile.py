@@ -167,6 +167,7 @@ class Unit:
         if callee.definition is None:
             self.source: Source = read(callee.function)
             self.tree = clone(self.source.tree)
+            drop_parameters(self.tree.args, set(callee.captured))
             first = [gast.Name(c, gast.Param(), None, None) for c in callee.captured]
             self.tree.args.args = first + self.tree.args.posonlyargs + self.tree.args.args
             self.tree.args.posonlyargs = []
@@ -374,13 +375,8 @@ class Unit:
         facts: dict[str, Fact] = {}
         a, f = self.tree.args, self.callee.function
         if self.callee.definition is None:
-            positional = a.posonlyargs + a.args
-            values = f.__defaults__ or ()
-            for p, v in zip(positional[len(positional) - len(values) :], values, strict=True):
-                facts[p.id] = fact_of_default(v)
-            for p in a.kwonlyargs:
-                if p.id in (f.__kwdefaults__ or {}):
-                    facts[p.id] = fact_of_default((f.__kwdefaults__ or {})[p.id])
+            for n, v in dispatch.defaults_of(f).items():
+                facts[n] = fact_of_default(v)
         else:
             positional = a.posonlyargs + a.args
             for p, d in zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True):
@@ -512,6 +508,16 @@ def _module(dotted: str) -> Any:
         return importlib.import_module(dotted)
     except ImportError:
         return MISSING
+
+
+def drop_parameters(args: Any, names: set[str]) -> None:
+    """Takes parameters with default values out of a signature: their values come with the captured ones."""
+    for part in (args.posonlyargs, args.args):
+        part[:] = [p for p in part if p.id not in names]
+    args.kw_defaults = [
+        d for p, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if p.id not in names
+    ]
+    args.kwonlyargs = [p for p in args.kwonlyargs if p.id not in names]
 
 
 def bind(args: Any, node: Any, callee: Callee) -> dict[str, list[Any]]:
@@ -667,12 +673,8 @@ class Compiler:
         if a.kwarg is not None:
             facts[a.kwarg.id] = Fact("dict", items=tuple(extra))
         if callee.definition is None:
-            function = callee.function
-            values = function.__defaults__ or ()
-            for p, v in zip(positional[len(positional) - len(values) :], values, strict=True):
-                facts.setdefault(p, fact_of_default(v))
-            for k, v in (function.__kwdefaults__ or {}).items():
-                facts.setdefault(k, fact_of_default(v))
+            for n, v in dispatch.defaults_of(callee.function).items():
+                facts.setdefault(n, fact_of_default(v))
         key = (callee.key, tuple(sorted((k, hashable(v)) for k, v in facts.items())))
         if key in self.results:
             return self.results[key]
@@ -1678,7 +1680,13 @@ class Emitter:
         f = unit.callee.function
         defaults: tuple[Any, Any] = (None, None)
         if primal_signature and unit.callee.definition is None:
-            defaults = (f.__defaults__, f.__kwdefaults__)
+            values = dispatch.defaults_of(f)
+            a = unit.tree.args
+            positional = [p.id for p in a.posonlyargs + a.args if p.id not in unit.callee.captured]
+            defaults = (
+                tuple(values[n] for n in positional if n in values) or None,
+                {p.id: values[p.id] for p in a.kwonlyargs if p.id in values} or None,
+            )
         elif primal_signature:
             a = unit.tree.args
             defaults = (

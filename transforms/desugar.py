@@ -281,6 +281,11 @@ class _Desugar:
         return []
 
     def stmt_FunctionDef(self, s: Any, out: Block) -> None:
+        """The definition of a nested function; default values that carry a derivative get names."""
+        for values in (s.args.defaults, s.args.kw_defaults):
+            for i, d in enumerate(values):
+                if d is not None and self.taint.expr(d):
+                    values[i] = self.temporary(self.expr(d, s, out), s, out, "default")
         out.append(s)
 
     # Stores -------------------------------------------------------------------------------------------------
@@ -288,7 +293,7 @@ class _Desugar:
     def store(self, to: Any, value: Any, s: Any, out: Block) -> None:
         if isinstance(to, gast.Name):
             if isinstance(value, gast.Lambda):
-                out.append(self.function_of(value, to.id, s))
+                self.stmt_FunctionDef(self.function_of(value, to.id, s), out)
                 return
             out.append(assign(to.id, self.expr(value, s, out), s))
         elif isinstance(to, (gast.Tuple, gast.List)):
@@ -467,7 +472,7 @@ class _Desugar:
         e = self.listed(self.named_attribute(self.by_key(e)))
         if isinstance(e, gast.Lambda) and self.taint.expr(e):
             made = self.names.fresh("function")
-            out.append(self.function_of(e, made, s))
+            self.stmt_FunctionDef(self.function_of(e, made, s), out)
             self.taint.names.add(made)
             return name(made)
         if not self.special(e, truth):

@@ -285,10 +285,11 @@ class Forward:
         if s.name not in self.active:
             return
         captured = getattr(s, "captured", {})
-        pairs = []
+        held = getattr(s, "held", {})
+        pairs = [(constant(p), self.read(n)) for p, n in held.items() if n in self.active]
         for free in sorted(dataflow.free_names(s)):
             now = captured.get(free, free)
-            if now == s.name or now not in self.active:
+            if now == s.name or now not in self.active or free in held.values():
                 continue  # the dispatcher knows a function that refers to itself
             if self.kind(now) == "closure" and now not in self.closures:
                 raise self.refuse(

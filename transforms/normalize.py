@@ -1026,6 +1026,9 @@ class _Rename:
     def _free_variables(self) -> dict[str, list[str]]:
         visible = self.local | set(self.outer)
         frees = {n: dataflow.free_names(s) & visible for n, s in self.closures.items()}
+        for n, s in self.closures.items():  # default values are read where the function is defined
+            inside = dataflow.free_names(s.body)
+            frees[n] -= {d.id for d in self.computed_defaults(s).values()} - inside
         for free in frees.values():  # what a function further out has captured is a variable here too
             for n in free & set(self.outer):
                 free |= set(self.outer[n])
@@ -1258,11 +1261,16 @@ class _Rename:
         out.append(s)
 
     def stmt_FunctionDef(self, s: Any, env: dict[str, str], out: Block) -> None:
+        for values in (s.args.defaults, s.args.kw_defaults):
+            values[:] = [d if d is None else self.rename(d, env) for d in values]
         known = {n: env[n] for n in self.frees[s.name] if n in env}
         if s.name in self.escaping:
             known |= {n: self.late[n] for n in self.frees[s.name] if n in self.late}
         written = clone(s)  # as the user wrote it, for its own derivative
         _Rebind({k: v for k, v in known.items() if k != v}).visit_body(s)
+        s.held = {p: d.id for p, d in self.computed_defaults(s).items()}
+        for values in (written.args.defaults, written.args.kw_defaults):
+            values[:] = [constant(None) if _in(d, self.taint.names) else d for d in values]
         s.original = written
         s.captured = known
         s.frees = written.frees = self.frees[s.name]
@@ -1271,6 +1279,16 @@ class _Rename:
         self.given.add(s.name)
         env[s.name] = s.name
         out.append(s)
+
+    def computed_defaults(self, s: Any) -> dict[str, Any]:
+        """The parameters whose default value carries a derivative, and the names of those values."""
+        a = s.args
+        positional = a.posonlyargs + a.args
+        pairs = [
+            *zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True),
+            *zip(a.kwonlyargs, a.kw_defaults, strict=True),
+        ]
+        return {p.id: d for p, d in pairs if _in(d, self.taint.names)}
 
     def stmt_If(self, s: Any, env: dict[str, str], out: Block) -> None:
         s.test = self.rename(s.test, env)
@@ -1451,10 +1469,31 @@ class _Apply(gast.NodeTransformer):
     def visit_Call(self, node: Any) -> Any:
         if isinstance(node.func, gast.Name) and node.func.id in self.renamer.closures:
             node.captured = [(f, self.env.get(f, f)) for f in self.renamer.frees[node.func.id]]
+            self.complete(node, self.renamer.closures[node.func.id])
         elif isinstance(node.func, gast.Name) and node.func.id in self.renamer.outer:
             node.captured = [(f, self.env.get(f, f)) for f in self.renamer.outer[node.func.id]]
         self.generic_visit(node)
         return node
+
+    def complete(self, node: Any, definition: Any) -> None:
+        """Passes default values that carry a derivative to a direct call of a nested function."""
+        held = self.renamer.computed_defaults(definition)
+        if not held:
+            return
+        a = definition.args
+        if any(isinstance(x, gast.Starred) for x in node.args) or any(k.arg is None for k in node.keywords):
+            p = min(held)
+            what = (
+                f"a call that spreads its arguments, of a function whose default value of `{p}` was computed"
+            )
+            raise self.renamer.refuse(node, what, f"Pass `{p}` by name.")
+        given = {p.id for p in (a.posonlyargs + a.args)[: len(node.args)]} | {k.arg for k in node.keywords}
+        missing = [p for p in held if p not in given]
+        if set(missing) & {p.id for p in a.posonlyargs}:
+            raise self.renamer.refuse(node, "a positional-only default value that was computed", "Pass it.")
+        for p in missing:
+            value = name(self.env.get(held[p].id, held[p].id))
+            node.keywords.append(gast.keyword(p, value))
 
     def _scope(self, node: Any) -> Any:
         inner = {k: v for k, v in self.env.items() if k != v and k in dataflow.free_names(node)}
@@ -1466,6 +1505,10 @@ class _Apply(gast.NodeTransformer):
         return Substitute({k: name(v) for k, v in inner.items() if k not in bound}).visit(node)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_Lambda = _scope
+
+
+def _in(e: Any, names: set[str]) -> bool:
+    return isinstance(e, gast.Name) and e.id in names
 
 
 class _Rebind:

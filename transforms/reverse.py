@@ -1490,6 +1490,10 @@ class Reverse:
         if g is None:
             return
         g = self.once(g, 2, s.name)
+        for p, n in getattr(s, "held", {}).items():
+            if n in self.active:
+                part = call(self.external(trees.get_attribute), clone(g), name(s.name), constant(p))
+                self.contribute(n, self.matched(part, n))
         called = {n for n in dataflow.free_names(s) if self.kind(n) == "closure" and n != s.name}
         for n in sorted({*getattr(s, "captured", {}).values(), *called} - set(self.late)):
             if n in self.active:
@@ -1609,8 +1613,9 @@ class Reverse:
             self.pair(self, s, op, given, g, v)
             return
         if not useful or not given:
-            if given and op.kind == "dispatch" and op.function is not None:
-                self.pair(self, s, op, given, None, None)
+            writable = [n for _, n in given if self.kind(n) not in ("scalar", "string", "none")]
+            if writable and op.kind == "dispatch" and op.function is not None and op.function is not print:
+                self.pair(self, s, op, given, None, None)  # which refuses what it does not know
             return
         g = self.cotangent(v, s) if v is not None else None
         if g is None or v is None:

@@ -390,13 +390,12 @@ def compile_jvp(
     captured: tuple[str, ...] = ()
     given: dict[str, Fact] = {}
     places: list[tuple[str, str, Any]] = []
-    if kind == "function" and function.__closure__:
-        contents = {
-            n: c.cell_contents
-            for n, c in zip(function.__code__.co_freevars, function.__closure__, strict=True)
-        }
+    if kind == "function":
+        contents = dispatch.held_by(function)
         moving = function_dot if isinstance(function_dot, dict) else {}
-        captured = tuple(n for n, v in contents.items() if n in moving or dispatch.carries(v))
+        bound_now = signature.bind(*args, **kwargs).arguments
+        moved = tuple(n for n in contents if n in moving and n not in bound_now)
+        captured = tuple(dict.fromkeys((*dispatch.data_of(function, args, kwargs), *moved)))
         for n in captured:
             given[n] = weak_fact(contents[n], n)
             if contents[n] is function and function_dot is not None:
@@ -407,7 +406,7 @@ def compile_jvp(
     first = next(iter(signature.parameters), None) if objects else None
     position = -len(objects)
     for n, p in signature.parameters.items():
-        if n not in bound.arguments:
+        if n not in bound.arguments or n in captured:
             continue
         v = bound.arguments[n]
         if p.kind is p.VAR_POSITIONAL:

@@ -150,3 +150,75 @@ def test_writes_into_what_a_kept_function_reads(f):
         assert srcgrad.grad(f)(x) == pytest.approx(slope, rel=1e-6)
     except srcgrad.AliasError as error:
         assert "may share its memory" in str(error)
+
+
+def default_value(x):
+    kept = [lambda t, k=x * x: t * k]
+    return kept[0](2.0)
+
+
+def early_binding(x):
+    kept = []
+    for i in range(3):
+        y = x * i
+        kept.append(lambda t, y=y: t * y)
+    return sum(function(x) for function in kept)
+
+
+def default_of_a_direct_call(x):
+    def inner(t, k=x):
+        return t * k
+
+    x = x * x
+    return inner(x) + inner(x, 2.0) + inner(x, k=x)
+
+
+def default_by_keyword(x):
+    def inner(t, *, k=x):
+        return t * k
+
+    kept = [inner]
+    x = x * x
+    return kept[0](x) + kept[0](x, k=3.0)
+
+
+def default_made_in_a_loop(x):
+    for i in range(3):
+        z = x * i
+
+        def inner(t, k=z * z):
+            return t * k
+
+    return inner(x)
+
+
+def told(x):
+    print("seen", x)
+    return x * x
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        default_value,
+        early_binding,
+        default_of_a_direct_call,
+        default_by_keyword,
+        default_made_in_a_loop,
+        told,
+    ],
+)
+def test_default_values_that_were_computed(f):
+    x, h = 1.3, 1e-6
+    slope = (f(x + h) - f(x - h)) / (2 * h)
+    assert srcgrad.grad(f)(x) == pytest.approx(slope, rel=1e-6)
+    assert srcgrad.jvp(f, (x,), (1.0,)) == pytest.approx((f(x), slope), rel=1e-6)
+
+
+def test_second_derivatives_through_default_values():
+    for f in (default_value, early_binding):
+        x, h = 1.3, 1e-5
+        df = srcgrad.grad(f)
+        slope = (df(x + h) - df(x - h)) / (2 * h)
+        assert srcgrad.grad(df)(x) == pytest.approx(slope, rel=1e-5)
+        assert srcgrad.hvp(f)(x, 1.0) == pytest.approx(slope, rel=1e-5)
