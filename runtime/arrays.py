@@ -46,6 +46,9 @@ BACKENDS: dict[str, Callable[[], Any]] = {"cpu": lambda: np, "cuda": _load_cupy}
 DEVICE_OF_MODULE: dict[str, str] = {"numpy": "cpu", "cupy": "cuda"}
 """Top-level module of an array's type -> device type."""
 
+SPECIAL: dict[str, Callable[[], Any]] = {"cuda": lambda: importlib.import_module("cupyx.scipy.special")}
+"""Device type -> a function that loads its special functions, for those that do not dispatch from SciPy's."""
+
 
 def is_array(value: Any) -> bool:
     """Whether `value` is an array of a known library (Tensors are not arrays).
@@ -66,6 +69,17 @@ def namespace(array: Array) -> Any:
     return BACKENDS[DEVICE_OF_MODULE[module]]() if module in DEVICE_OF_MODULE else sys.modules[module]
 
 
+def special(array: Array) -> Any:
+    """The module of special functions for `array`."""
+    device = device_type(array) if is_array(array) else "cpu"
+    return importlib.import_module("scipy.special") if device == "cpu" else SPECIAL[device]()
+
+
+def array_of(value: Any) -> Array:
+    """`value` as an array, where it lives."""
+    return value if is_array(value) else np.asarray(value)
+
+
 def copied(array: Array) -> Array:
     """A copy with memory of its own, also of a scalar."""
     return np.array(array) if isinstance(array, np.generic) else array.copy()
@@ -73,7 +87,10 @@ def copied(array: Array) -> Array:
 
 def beside(values: Any, like: Array) -> Array:
     """Values made on the host (positions, weights, random numbers) as an array where `like` lives."""
-    return namespace(like).asarray(values)
+    if isinstance(like, np.ndarray | np.generic):
+        return np.asarray(values)
+    where = {} if is_array(like) else {"device": like.device}
+    return namespace(like).asarray(values, **where)
 
 
 def device_type(array: Array) -> str:
@@ -133,6 +150,15 @@ def is_contiguous(array: Array) -> bool:
     if isinstance(array, np.generic):
         return True
     return bool(array.flags.c_contiguous)
+
+
+def same_memory(a: Array, b: Array) -> bool:
+    """Whether `a`, made from `b`, is a view of it and not a copy."""
+    if isinstance(a, np.generic) or isinstance(b, np.generic):
+        return False
+    if isinstance(a, np.ndarray):
+        return bool(np.may_share_memory(a, b))
+    return not a.size or bool(a.data.ptr == b.data.ptr)
 
 
 def overlaps_itself(array: Array) -> bool:

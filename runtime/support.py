@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.runtime import arrays
+
 Array = Any
 Axis = Any  # an int, a sequence of ints, or None
 
@@ -193,6 +195,11 @@ def _real_dtype(x: Array) -> Any:
     return np.finfo(dtype).dtype if dtype.kind in "fc" else np.dtype(np.float64)
 
 
+def add_at(out: Array, index: Any, part: Array) -> None:
+    """`np.add.at`, asked of the array's own library: CuPy's arrays take no tuple through NumPy's."""
+    (np if type(out) is np.ndarray else arrays.namespace(out)).add.at(out, index, part)
+
+
 _BASIC = (int, slice, type(None), type(Ellipsis), np.integer)
 
 
@@ -215,14 +222,21 @@ def scatter(g: Array, x: Array, index: Any) -> Array:
         if all(isinstance(i, _BASIC) and i is not True and i is not False for i in index):
             out[index] = g
         else:
-            np.add.at(out, index, g)
+            add_at(out, index, g)
     elif isinstance(index, _BASIC) and kind is not bool:
         out[index] = g
     elif isinstance(index, np.ndarray) and index.dtype == bool:
         out[index] = g  # a mask names each element once
     else:
-        np.add.at(out, index, g)
+        add_at(out, index, g)
     return out
+
+
+def _zeros(shape: tuple[int, ...], like: Array) -> Array:
+    """Zeros of another shape, of the kind of `like`."""
+    if type(like) is np.ndarray:
+        return np.zeros(shape, like.dtype)
+    return np.zeros(shape, like.dtype, like=like)
 
 
 def _dtype(g: Array, x: Array) -> Any:
@@ -291,7 +305,7 @@ def sinc_slope(x: Array, *, order: int = 1) -> Array:
     Away from 0 by the recurrence that follows from differentiating x sinc(x) = sin(pi x) / pi; near 0 by the
     power series.
     """
-    x = np.asarray(x)
+    x = x if hasattr(x, "dtype") else np.asarray(x)
     near = np.abs(x) < 0.3 * (1 + order)
     safe = np.where(near, 1, x)
     far = np.sinc(safe)
@@ -375,6 +389,11 @@ def recurrence(a: Array, b: Array) -> Array:
     >>> recurrence(np.array([9.0, 2.0, 3.0]), np.array([1.0, 1.0, 1.0]))
     array([ 1.,  3., 10.])
     """
+    if type(a) is not np.ndarray or type(b) is not np.ndarray:  # arrays of a device
+        parts: list[Array] = []
+        for k in range(b.shape[-1]):
+            parts.append(b[..., k] + a[..., k] * parts[-1] if parts else b[..., k])
+        return np.stack(parts, -1) if parts else b
     s = np.empty(np.broadcast_shapes(a.shape, b.shape), np.result_type(a, b))
     if s.ndim == 1:
         last: Any = 0.0
@@ -541,7 +560,7 @@ def unrepeat(g: Array, a: Array, repeats: Any, axis: int | None = None) -> Array
     if np.size(repeats) == 1:
         total = np.sum(np.reshape(g, (n, int(np.ravel(repeats)[0]), *g.shape[1:])), axis=1)
     else:
-        total = scatter(g, np.zeros((n, *g.shape[1:]), g.dtype), np.repeat(np.arange(n), repeats))
+        total = scatter(g, _zeros((n, *g.shape[1:]), g), np.repeat(np.arange(n), repeats))
     return np.moveaxis(total, 0, axis)
 
 
@@ -693,7 +712,7 @@ def unpad(g: Array, x: Array, pad_width: Any, mode: Any = "constant") -> Array:
     for axis, ((before, after), n) in enumerate(zip(pairs, np.shape(x), strict=True)):
         source = np.pad(np.arange(n), (before, after), mode)
         moved = np.moveaxis(g, axis, 0)
-        moved = scatter(moved, np.zeros((n, *moved.shape[1:]), moved.dtype), source)
+        moved = scatter(moved, _zeros((n, *moved.shape[1:]), moved), source)
         g = np.moveaxis(moved, 0, axis)
     return g
 

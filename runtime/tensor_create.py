@@ -20,8 +20,23 @@ from srcgrad.runtime.tensor import FUNCTIONS, public
 from srcgrad.runtime.tensor_base import Tensor, install, own_memory, wrap
 from srcgrad.runtime.tensor_types import Size, as_dtype, default_dtype, device, number_kind, promoted
 
+_DEFAULT_DEVICE: list[Any] = [None]
+
+
+def set_default_device(where: Any) -> None:
+    """Where new tensors live when no device is named: "cpu" (also None), or "cuda"."""
+    kind = None if where is None else device(where)
+    if kind is not None:
+        arrays.BACKENDS[kind.type]()
+    _DEFAULT_DEVICE[0] = None if kind is None or kind.type == "cpu" else kind
+
+
+def get_default_device() -> device:
+    return _DEFAULT_DEVICE[0] or device("cpu")
+
 
 def _backend(where: Any) -> Any:
+    where = _DEFAULT_DEVICE[0] if where is None else where
     return arrays.BACKENDS[device(where).type]() if where is not None else np
 
 
@@ -479,6 +494,7 @@ FUNCTIONS.update({
     )
 })  # fmt: skip
 FUNCTIONS["asarray"] = as_tensor
+FUNCTIONS["set_default_device"], FUNCTIONS["get_default_device"] = set_default_device, get_default_device
 
 
 def is_tensor(value: Any) -> bool:

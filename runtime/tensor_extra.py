@@ -400,7 +400,7 @@ def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
 
 
 def isin(elements: Any, test_elements: Any) -> Tensor:
-    a, b = (x._array if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements))
+    a, b = (x._array if isinstance(x, Tensor) else arrays.array_of(x) for x in (elements, test_elements))
     return wrap(np.isin(a, b))
 
 

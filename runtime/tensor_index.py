@@ -315,7 +315,7 @@ def _put(self: Tensor, key: Any, value: Tensor, accumulate: bool, kind: type[Ind
         v = v.astype(a.dtype)
     try:
         if accumulate:
-            np.add.at(a, key, v)
+            arrays.namespace(a).add.at(a, key, v)
         else:
             a[key] = v
     except ValueError:
@@ -521,7 +521,8 @@ def scatter_(
     if reduce == "multiply":
         if tracked((self, part)):
             raise RuntimeError("derivative for aten::scatter is not implemented")
-        np.multiply.at(own_memory(self), key, part._array.astype(self._array.dtype))
+        a = own_memory(self)
+        arrays.namespace(a).multiply.at(a, key, part._array.astype(a.dtype))
         bump(self)
         return self
     kind = SCATTER if isinstance(src, Tensor) else SCATTER_NUMBER

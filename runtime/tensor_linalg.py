@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.runtime import arrays
 from srcgrad.runtime.autograd.nodes import rule_node
 from srcgrad.runtime.autograd.record import call, record_plain, record_rule, tracked
 from srcgrad.runtime.rules import neural_affine
@@ -73,7 +74,7 @@ def _c_name(dtype: Any) -> str:
 
 def matmul_(self: Tensor, other: Any) -> Any:
     if not isinstance(other, Tensor):
-        if not isinstance(other, np.ndarray):
+        if not arrays.is_array(other):
             return NotImplemented
         other = wrap(other)
     a, b = self._array, other._array
@@ -101,7 +102,13 @@ def matmul_(self: Tensor, other: Any) -> Any:
 
 
 install(__matmul__=matmul_)
-install(__rmatmul__=lambda self, other: matmul_(wrap(np.asarray(other)), self))
+
+
+def _reversed_matmul(self: Tensor, other: Any) -> Any:
+    return matmul_(wrap(other), self) if arrays.is_array(other) else NotImplemented
+
+
+install(__rmatmul__=_reversed_matmul)
 
 
 @public("matmul")
@@ -314,7 +321,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:  # noqa: N803
 
 
 def matrix_rank(A: Tensor, *, tol: Any = None, hermitian: bool = False) -> Tensor:  # noqa: N803
-    return wrap(np.asarray(np.linalg.matrix_rank(A._array, tol, hermitian))[()])
+    return wrap(arrays.array_of(np.linalg.matrix_rank(A._array, tol, hermitian))[()])
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:

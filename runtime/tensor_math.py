@@ -251,7 +251,7 @@ class NotImplementedNode(Node):
 def _integer_zero(a: Any, b: Any, dtype: Any, name: str = "div_floor") -> None:
     if dtype.kind in "bc":
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_name(dtype)}'")
-    if dtype.kind in "iu" and bool(np.any(np.asarray(b) == 0)):
+    if dtype.kind in "iu" and bool(np.any(b == 0)):
         raise RuntimeError("ZeroDivisionError")
 
 
@@ -283,7 +283,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 @public("floor_divide")
 def floor_divide(input: Any, other: Any) -> Tensor:
     """The quotient, rounded down."""
-    if as_operand(other) is NotImplemented or as_operand(input) is NotImplemented:
+    input, other = as_operand(input), as_operand(other)
+    if input is NotImplemented or other is NotImplemented:
         return NotImplemented
     dtype = operand_dtype((input, other))
     a, b = cast(input, dtype), cast(other, dtype)

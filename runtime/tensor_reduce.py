@@ -637,7 +637,8 @@ _truth("any", np.any)
 
 @public("count_nonzero")
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    return wrap(np.asarray(np.count_nonzero(input._array, axis=axes_of(dim, input._array.ndim)))[()])
+    count = np.count_nonzero(input._array, axis=axes_of(dim, input._array.ndim))
+    return wrap(np.int64(count) if isinstance(count, int) else count)
 
 
 _UNIQUE: Any = np.unique

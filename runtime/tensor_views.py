@@ -170,6 +170,8 @@ def view(self: Tensor, *shape: Any) -> Tensor:
     a = own_memory(self)
     try:
         array = a.reshape(new, copy=False) if type(a) is np.ndarray else a.reshape(new)
+        if type(a) is not np.ndarray and not arrays.same_memory(array, a):
+            raise ValueError("a copy")
     except ValueError:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans "
@@ -191,12 +193,7 @@ def reshape(input: Tensor, *shape: Any, order: str = "C") -> Tensor:
     a = own_memory(input)
     new = resolved(shape_argument(shape), a.size)
     array = a.reshape(new)
-    if (
-        type(a) is np.ndarray
-        and not a.flags.c_contiguous
-        and array.size
-        and not np.may_share_memory(array, a)
-    ):
+    if not a.flags.c_contiguous and array.size and not arrays.same_memory(array, a):
         return call(UNSAFE_VIEW, (call(CLONE, (input,)), new))
     return view_of(input, array, VIEW, (new,), reshape, (new,))
 
@@ -438,11 +435,10 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 @public("unfold", function=False)
 def unfold(self: Tensor, dimension_: int, size: int, step: int) -> Tensor:
     """Windows of `size` along a dimension, `step` apart, as a new last dimension."""
-    from numpy.lib.stride_tricks import sliding_window_view
-
     a = own_memory(self)
     d = dimension(dimension_, a.ndim)
-    windows = sliding_window_view(a, size, axis=d, writeable=a.flags.writeable)
+    writable = {"writeable": a.flags.writeable} if type(a) is np.ndarray else {}
+    windows = np.lib.stride_tricks.sliding_window_view(a, size, axis=d, **writable)
     array = windows[(slice(None),) * d + (slice(None, None, step),)]
     starts = np.arange(0, a.shape[d] - size + 1, step)[:, None] + np.arange(size)
     key = (slice(None),) * d + (starts,)
@@ -463,9 +459,11 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     where = np.full(tuple(size), storage_offset)
     for d, (n, s) in enumerate(zip(size, stride, strict=True)):
         where = where + (np.arange(n) * s).reshape((-1,) + (1,) * (len(size) - d - 1))
-    array = np.lib.stride_tricks.as_strided(
-        flat[storage_offset:], tuple(size), tuple(s * a.itemsize for s in stride), writeable=a.flags.writeable
-    )
+    steps = tuple(s * a.itemsize for s in stride)
+    make: Any = arrays.namespace(a).lib.stride_tricks.as_strided
+    array = make(flat[storage_offset:], tuple(size), steps)
+    if type(a) is np.ndarray and not a.flags.writeable:
+        array.flags.writeable = False
     result = wrap(array)
     if tracked((input,)):
         flattened = reshape(input, -1)

@@ -30,7 +30,7 @@ def _numerical(f: Callable[..., Any], inputs: list[Any], x: Tensor, number: int,
     steps = (eps, 1j * eps) if flat.dtype.kind == "c" else (eps,)
     for i in range(flat.size):
         for step in steps:
-            kept = flat[i]
+            kept = flat[i].item()
             with no_grad():
                 flat[i] = kept + step
                 high = arrays.to_host(_tensors(f(*inputs))[number]._array).copy()
@@ -46,7 +46,7 @@ def _analytical(output: Tensor, x: Tensor) -> Any:
     size = output._array.size
     for i in range(size):
         for one in (1, 1j) if output._array.dtype.kind == "c" else (1,):
-            seed = np.zeros(output._array.shape, output._array.dtype)
+            seed = np.zeros_like(output._array, order="C")
             seed.reshape(-1)[i] = one
             (g,) = grad(output, x, wrap(seed), retain_graph=True, allow_unused=True)
             a = np.zeros(x._array.shape, x._array.dtype) if g is None else arrays.to_host(g._array)
@@ -139,7 +139,9 @@ def gradgradcheck(
     if grad_outputs is None:
         random = np.random.default_rng(0)
         seeds = [
-            wrap(random.standard_normal(o._array.shape).astype(o._array.dtype)).requires_grad_()
+            wrap(
+                arrays.beside(random.standard_normal(o._array.shape).astype(o._array.dtype), o._array)
+            ).requires_grad_()
             for o in outputs
         ]
     else:

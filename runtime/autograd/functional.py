@@ -104,7 +104,7 @@ def jacobian(
             rows: list[list[Tensor]] = [[] for _ in xs]
             n = o._array.size
             for i in range(n):
-                seed = np.zeros(o._array.shape, o._array.dtype)
+                seed = np.zeros_like(o._array, order="C")
                 seed.reshape(-1)[i] = 1
                 for row, g in zip(
                     rows, _gradients((o,), xs, (wrap(seed),), create_graph, strict, "jacobian"), strict=True
@@ -113,7 +113,7 @@ def jacobian(
             block = tuple(
                 reshape(stack(row), (*o._array.shape, *x._array.shape))
                 if row
-                else wrap(np.zeros((*o._array.shape, *x._array.shape), x._array.dtype))
+                else x.new_zeros(*o._array.shape, *x._array.shape)
                 for row, x in zip(rows, xs, strict=True)
             )
             blocks.append(tuple(b if create_graph else b.detach() for b in block))

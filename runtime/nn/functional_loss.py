@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime.arrays import beside
+from srcgrad.runtime.arrays import beside, quiet
 from srcgrad.runtime.autograd.nodes import rule_node
 from srcgrad.runtime.autograd.record import call, record_plain, tracked
 from srcgrad.runtime.nn.functional_activation import logsigmoid
@@ -174,7 +174,7 @@ def nll_loss(
             f"weight tensor should be defined either for all {n} classes or no classes but got weight tensor "
             f"of shape: {list(w.shape)}"
         )
-    with np.errstate(all="ignore"):
+    with quiet():
         out: Tensor = call(NLL, (x, i, w, ignore_index, reduction))
     return out[0] if alone and reduction == "none" else out
 
@@ -245,9 +245,8 @@ def binary_cross_entropy(
         raise RuntimeError("all elements of input should be between 0 and 1")
     if bool(np.any((target._array < 0) | (target._array > 1))):
         raise RuntimeError("all elements of target should be between 0 and 1")
-    from srcgrad.runtime import arrays
 
-    with arrays.quiet():
+    with quiet():
         return call(BCE, (input, target, weight, reduction))
 
 

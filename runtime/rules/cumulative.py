@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from srcgrad.runtime.arrays import beside
 from srcgrad.runtime.rules.inputs import generic
 from srcgrad.runtime.rules.table import case, forward, reverse
 from srcgrad.runtime.support import exclusive_cumprod, recurrence, recurrence_adjoint, unbroadcast, undiff
@@ -207,7 +208,8 @@ def quotients(f, spacing):
     if np.ndim(spacing):
         h = np.diff(spacing)
     else:
-        h = np.full(n, spacing, dtype=np.result_type(f.real, np.float32))
+        kind = np.result_type(f.dtype.type(0).real, np.float32)
+        h = np.full_like(f, spacing, dtype=kind, shape=(n,))
     return h, np.diff(f) / h
 
 
@@ -255,7 +257,7 @@ def ends(x, before, after):
 
 def at(value, place, n):
     """Zeros along a new last axis of length `n`, with `value` at `place`."""
-    return value[..., None] * np.eye(n, dtype=value.dtype)[place]
+    return value[..., None] * beside(np.eye(n, dtype=value.dtype)[place], value)
 
 
 def spacing_cotangent(h_bar, spacing):
@@ -352,4 +354,5 @@ def uncut(g, a, v, mode, flipped=False):
     before = short - 1 if mode == "valid" else (short - 1) // 2
     if flipped and mode == "same" and np.size(v) > np.size(a):
         before = short // 2
-    return np.concatenate([np.zeros(before, g.dtype), g, np.zeros(full - before - g.size, g.dtype)])
+    zeros = np.zeros_like(g, shape=(full,))
+    return np.concatenate([zeros[:before], g, zeros[before + g.size :]])

@@ -50,10 +50,14 @@ def cholesky_forward(a_dot, y, a, /, *, upper=False):
     return cholesky_tangent(a_dot, y)
 
 
+def unit(x):
+    """The identity, in the shape and kind of the square matrices `x`."""
+    return np.tril(np.triu(np.ones_like(x)))
+
+
 def lower_half(x):
     """The lower triangle of `x`, with half of the diagonal."""
-    diagonal = np.eye(x.shape[-1], dtype=x.dtype)
-    return np.tril(x) * (1 - 0.5 * diagonal)
+    return np.tril(x) * (1 - 0.5 * unit(x))
 
 
 def cholesky_adjoint(g, y):
@@ -74,7 +78,7 @@ def cholesky_tangent(a_dot, y):
 def eigh(g, y, a, UPLO="L"):
     """The cotangent is symmetric: it pairs with symmetric changes of `a`."""
     w, v = y
-    inner = gaps(w) * (v.mT @ g[1]) + np.expand_dims(g[0], -2) * np.eye(w.shape[-1], dtype=w.dtype)
+    inner = gaps(w) * (v.mT @ g[1]) + np.expand_dims(g[0], -2) * unit(v)
     return hermitian(np.conj(v) @ inner @ v.mT)
 
 
@@ -106,7 +110,7 @@ def eig(g, y, a):
     along = adjoint(v) @ gv
     radial = np.expand_dims(np.real(np.diagonal(along, 0, -2, -1)), -2)
     inner = np.conj(gaps(w)) * (along - adjoint(v) @ v * radial)
-    inner = inner + np.expand_dims(gw, -2) * np.eye(w.shape[-1], dtype=np.real(w).dtype)
+    inner = inner + np.expand_dims(gw, -2) * unit(np.real(v))
     return unbroadcast(np.conj(np.linalg.solve(adjoint(v), inner @ adjoint(v))), a)
 
 
@@ -160,9 +164,9 @@ def svd_adjoint(g, y):
     along_u, along_v = adjoint(u1) @ gu1, adjoint(v1) @ gv1
     from_u, from_v = gaps(s * s) * along_u, gaps(s * s) * along_v
     inner = (from_u + adjoint(from_u)) * s_row + s_column * (from_v + adjoint(from_v))
-    inner = inner + np.eye(k, dtype=s.dtype) * np.expand_dims(gs, -2)
+    inner = inner + unit(np.real(inner)) * np.expand_dims(gs, -2)
     if np.iscomplexobj(u):
-        inner = inner + 0.5j * np.eye(k, dtype=s.dtype) * np.imag(along_u - along_v) * inverse
+        inner = inner + 0.5j * unit(np.real(along_u)) * np.imag(along_u - along_v) * inverse
     left = u1 @ inner + (gu1 - u1 @ along_u) * inverse
     right = (gv1 - v1 @ along_v) * inverse
     if u.shape[-1] > k:
@@ -191,7 +195,7 @@ def svd_tangent(a_dot, y):
     turn_u = gaps(s * s) * (inner * s_row + s_column * adjoint(inner))
     turn_v = gaps(s * s) * (s_column * inner + adjoint(inner) * s_row)
     if np.iscomplexobj(u):
-        phase = 0.5j * np.eye(k, dtype=s.dtype) * np.imag(inner) * inverse
+        phase = 0.5j * unit(np.real(inner)) * np.imag(inner) * inverse
         turn_u, turn_v = turn_u + phase, turn_v - phase
     out_u = (a_dot @ v1 - u1 @ inner) * inverse
     out_v = (adjoint(a_dot) @ u1 - v1 @ adjoint(inner)) * inverse
@@ -248,7 +252,7 @@ def qr_adjoint(gq, gr, q, r, a):
     q1, gq1, r1, gr1 = q[..., :k], gq[..., :k], r[..., :k, :], gr[..., :k, :]
     square = r1 @ adjoint(gr1) - adjoint(gq1) @ q1
     strict = np.tril(square, -1)
-    copied = strict + adjoint(strict) + np.real(square) * np.eye(k, dtype=a.dtype)
+    copied = strict + adjoint(strict) + np.real(square) * unit(square)
     left = gq1 + q1 @ copied
     if q.shape[-1] > k:
         left = left - q[..., k:] @ adjoint(gq[..., k:]) @ q1
@@ -276,7 +280,7 @@ def qr_tangent(a_dot, q, r, a):
     strict = np.tril(inner, -1)
     turn = strict - adjoint(strict)
     if np.iscomplexobj(inner):
-        turn = turn + 1j * np.imag(inner) * np.eye(k, dtype=r.real.dtype)
+        turn = turn + 1j * np.imag(inner) * unit(np.real(inner))
     out = scaled - q1 @ inner
     q_dot, r_dot = q1 @ turn + out, np.triu((inner - turn) @ r1)
     if q.shape[-1] > k:

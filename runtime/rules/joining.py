@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from srcgrad.runtime.arrays import beside
 from srcgrad.runtime.rules.inputs import generic
 from srcgrad.runtime.rules.table import case, forward, indexed, reverse
 from srcgrad.runtime.support import scatter, split_like, ties, unblock, unbroadcast, unpad, unstack
@@ -218,7 +219,7 @@ def pad_pairs(given, rank):
 def statistic_weights(part, mode):
     """The weights along the first axis with which the elements of `part` make the value that pads them."""
     if mode == "mean":
-        return np.full(part.shape, 1 / len(part), part.dtype)
+        return np.full_like(part, 1 / len(part))
     if mode == "median":
         rank = np.argsort(np.argsort(part, axis=0, kind="stable"), axis=0, kind="stable")
         weights = np.maximum(0.0, 1 - np.abs(rank - (len(part) - 1) / 2))
@@ -228,32 +229,33 @@ def statistic_weights(part, mode):
 
 def pad_adjoint(g, y, array, pad_width, mode, stat_length):
     """The cotangents of the array and of the values at the ends, a pair for each axis."""
-    ends = np.zeros((np.ndim(array), 2), np.result_type(g))
+    ends = []
     for axis, core, (before, after), (head, tail) in reversed(pad_steps(y, array, pad_width, stat_length)):
         g, n = np.moveaxis(g, axis, 0), len(core)
         first, middle, last = g[:before], g[before : before + n] + 0, g[before + n :]
         if mode == "constant":
-            ends[axis] = np.sum(first), np.sum(last)
+            ends.insert(0, np.stack([np.sum(first), np.sum(last)]))
         elif mode == "linear_ramp":
             up, down = ramp(before, g), np.flip(ramp(after, g), 0)
-            ends[axis] = np.sum(first * (1 - up)), np.sum(last * (1 - down))
+            ends.insert(0, np.stack([np.sum(first * (1 - up)), np.sum(last * (1 - down))]))
             middle[0] += np.sum(first * up, axis=0)
             middle[-1] += np.sum(last * down, axis=0)
         elif mode in COPYING:  # with reflect_type="odd", which is linear too
             rows = [
                 np.pad(row, (before, after), mode, reflect_type="odd") for row in np.eye(n, dtype=core.dtype)
             ]
-            middle = np.tensordot(np.stack(rows), g, (1, 0))
+            middle = np.tensordot(beside(np.stack(rows), g), g, (1, 0))
         elif mode != "empty":
             middle[:head] += statistic_weights(core[:head], mode) * np.sum(first, axis=0)
             middle[n - tail :] += statistic_weights(core[n - tail :], mode) * np.sum(last, axis=0)
         g = np.moveaxis(middle, 0, axis)
-    return unbroadcast(g, array), ends
+    return unbroadcast(g, array), np.stack(ends) if ends else None
 
 
 def ramp(n, like):
     """The steps from 0 up to 1, without 1, along the first axis."""
-    return np.reshape(np.arange(n) / max(n, 1), (-1,) + (1,) * (like.ndim - 1)).astype(like.dtype)
+    steps = np.reshape(np.arange(n) / max(n, 1), (-1,) + (1,) * (like.ndim - 1)).astype(like.dtype)
+    return beside(steps, like)
 
 
 def pad_tangent(array_dot, y, array, pad_width, mode, stat_length):

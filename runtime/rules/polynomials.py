@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from srcgrad.runtime.arrays import beside
 from srcgrad.runtime.rules.callbacks import part_of, pulled, pushed
 from srcgrad.runtime.rules.decompositions import eigvals, eigvals_forward
 from srcgrad.runtime.rules.inputs import generic, positive
@@ -200,7 +201,8 @@ def fit_tangents(matrix_dot, y_dot, w_dot, z, matrix, y, w):
 def vander(g, y, x, N=None, increasing=False):
     if increasing:
         g, y = np.flip(g, -1), np.flip(y, -1)
-    return unbroadcast(np.sum(g[:, :-1] * np.arange(np.shape(y)[1] - 1, 0, -1) * y[:, 1:], axis=1), x)
+    powers = beside(np.arange(np.shape(y)[1] - 1, 0, -1), g)
+    return unbroadcast(np.sum(g[:, :-1] * powers * y[:, 1:], axis=1), x)
 
 
 @forward(np.vander)

@@ -14,6 +14,7 @@ import math
 import numpy as np
 from scipy import special
 
+from srcgrad.runtime import arrays
 from srcgrad.runtime.rules.inputs import generic, positive
 from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
 from srcgrad.runtime.support import expand, ratio, unbroadcast, weight
@@ -356,7 +357,7 @@ def psi(y, x):
 def trigamma(x):
     """For negative x by reflection (6.4.7)."""
     negative = np.less(x, 0)
-    size = special.zeta(2, np.where(negative, 1 - x, x))
+    size = arrays.special(x).zeta(2.0, np.where(negative, 1 - x, x))
     return np.where(negative, (math.pi / np.sin(math.pi * np.where(negative, x, 0.5))) ** 2 - size, size)[()]
 
 

@@ -350,7 +350,7 @@ def observations(m, y, rowvar, bias=False, ddof=None, fweights=None, aweights=No
     if y is not None:
         x = np.concatenate([x, rows(y, rowvar)])
     ddof = (0 if bias else 1) if ddof is None else ddof
-    w = np.ones(x.shape[1], np.real(x).dtype)
+    w = np.ones_like(np.real(x), shape=x.shape[1:])
     if fweights is not None:
         w = w * fweights
     if aweights is not None:

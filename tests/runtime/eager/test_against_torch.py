@@ -230,6 +230,7 @@ def printed(m: Any, expression: str) -> str:
     return repr(eval(expression, {"m": m})).replace("srcgrad.", "torch.")
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("expression", PRINTED)
 def test_printed_form(expression):
     assert ours(printed, expression) == answer(printed, expression)

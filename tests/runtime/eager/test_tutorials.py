@@ -79,6 +79,7 @@ def test_gradients_accumulate_until_they_are_zeroed():
     assert x.grad.tolist() == [0.0]
 
 
+@pytest.mark.host
 def test_a_branch_that_does_not_lead_to_the_root_keeps_none():
     a, b, d, e = (sg.tensor(v, requires_grad=True) for v in (2.0, 3.0, 4.0, 5.0))
     c = a * b
@@ -90,6 +91,7 @@ def test_a_branch_that_does_not_lead_to_the_root_keeps_none():
         g.backward()
 
 
+@pytest.mark.host
 def test_grad_fn_and_its_printed_form():
     y = leaf(1.0, 2.0) + 2
     assert repr(y) == "tensor([3., 4.], grad_fn=<AddBackward0>)"
@@ -105,6 +107,7 @@ def test_leaves_refuse_in_place_operations():
     assert x.tolist() == [2.0]
 
 
+@pytest.mark.host
 def test_data_shares_memory_and_gives_the_documented_wrong_number():
     x = sg.ones(1, requires_grad=True)
     y = x * x * 4
@@ -114,6 +117,7 @@ def test_data_shares_memory_and_gives_the_documented_wrong_number():
     assert repr(x.grad) == "tensor([800.])"
 
 
+@pytest.mark.host
 def test_rebinding_leaves_the_old_leaf_right():
     old = x = sg.ones(1, requires_grad=True)
     y = x * x * 4
