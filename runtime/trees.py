@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime.errors import AliasError, ArgumentError, ResultError, UnsupportedSyntax
+from srcgrad.runtime.errors import AliasError, ArgumentError, NoRule, ResultError, UnsupportedSyntax
 from srcgrad.runtime.support import unbroadcast
 
 NUMBERS = (float, int, np.number, complex)
@@ -354,6 +354,17 @@ def check_scalar(y: Any, name: str) -> None:
         f"grad needs a function whose result is a real scalar, but {name} returned {got}. Reduce the "
         "result to a scalar, or use srcgrad.jacobian, srcgrad.vjp or srcgrad.elementwise_grad."
     )
+
+
+def check_constant(x: Any, function: str, parameter: str) -> None:
+    """Raise if `x`, which depends on what is differentiated, is a real or complex number or array, so that
+    `function` may depend on it in a way that no rule knows."""
+    dtype = getattr(x, "dtype", None)
+    if isinstance(x, (float, complex, np.inexact)) or getattr(dtype, "kind", "") in ("f", "c"):
+        raise NoRule(
+            f"the derivative of `{function}` with respect to `{parameter}` is not known, and what is passed "
+            "there is differentiated. Pass a constant, or srcgrad.stop_gradient(...) of it."
+        )
 
 
 def check_argument(x: Any, name: str) -> None:

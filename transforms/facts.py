@@ -651,7 +651,7 @@ class Interpreter:
         rule = table.find(function)
         if rule is None:
             return UNKNOWN
-        if "out" in keywords or "where" in keywords:
+        if "out" in keywords or "where" in keywords or "shape" in keywords:
             return UNKNOWN
         real = mixed(a for a in args if a.kind not in ("none", "string")) if "dtype" not in keywords else 0
         if not rule.differentiable:
@@ -679,6 +679,8 @@ class Interpreter:
     ) -> Fact:
         names = [p.name for p in rule.parameters]
         bound = dict(zip(names, args, strict=False)) | {k: v for k, v in keywords.items() if k is not None}
+        if not names and len(args) > 1:  # a rule without derivative tells no parameters
+            return NUMERIC
         x, axis, keep = args[0], bound.get("axis", NONE), bound.get("keepdims", of_constant(False))
         if x.kind in ("list", "tuple"):
             return Fact("scalar") if axis.kind == "none" and keep.known and not keep.const else NUMERIC
@@ -718,6 +720,17 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: i
         return NUMERIC if shape is None else Fact("array", shape, real) if shape else SCALAR
     if tag == "second" and len(args) > 1:
         return replace(args[1], const=MISSING) if args[1].kind in ("scalar", "array", "numeric") else UNKNOWN
+    if tag == "solve" and len(args) == 2:
+        return replace(args[1], const=MISSING) if first.rank == 2 and args[1].kind == "array" else NUMERIC
+    if tag == "matrices":
+        return replace(first, const=MISSING) if first.rank is not None and first.rank > 1 else NUMERIC
+    if tag == "sorted" and first.kind == "array":
+        axis = args[1] if len(args) > 1 else keywords.get("axis", of_constant(-1))
+        return replace(first, const=MISSING) if axis.known and isinstance(axis.const, int) else NUMERIC
+    if tag == "dot" and len(args) == 2:
+        return _matmul(*args) if args[1].rank in (1, 2) else NUMERIC
+    if tag == "trace":
+        return Fact("scalar", real=real) if first.rank == 2 else NUMERIC
     if tag == "nested":
         return _nested(first)
     if tag == "where":
@@ -731,13 +744,14 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: i
         wanted = args[1] if len(args) == 2 else Fact("tuple", items=tuple(args[1:]))
         shape = _shape_from(wanted)
         return Fact("numeric", real=first.real) if not shape else Fact("array", shape, first.real)
-    if tag == "vector":
+    if tag == "vector" and all(a.kind == "scalar" for a in (args if len(args) > 1 else ())):
         return Fact("array", (None,), real)
     if tag in ("matrix", "outer"):
         return Fact("array", (None, None), real)
     if tag in ("join", "stack") and first.kind in ("list", "tuple"):
         inner = element(first)
-        if inner.shape is not None and "axis" in keywords or inner.shape is not None and len(args) <= 2:
+        axis = args[1] if len(args) > 1 else keywords.get("axis", of_constant(0))
+        if inner.shape is not None and axis.known and isinstance(axis.const, int):
             return Fact("array", (None,) * (len(inner.shape) + (tag == "stack")), inner.real)
         return Fact("numeric", real=inner.real)
     if tag == "einsum" and first.known and isinstance(first.const, str) and "->" in first.const:
@@ -751,10 +765,11 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: i
             if len(first.shape) > 2
             else Fact("scalar", real=first.real)
         )
-    if tag == "cumulative" and (first.rank == 1 or len(args) > 1 or "axis" in keywords):
-        return replace(first, const=MISSING)
     if tag == "cumulative":
-        return Fact("array", (None,), first.real)
+        axis = args[1] if len(args) > 1 else keywords.get("axis", NONE)
+        if first.rank == 1 or (axis.known and isinstance(axis.const, int)):
+            return replace(first, const=MISSING)
+        return Fact("array", (None,), first.real) if axis.kind == "none" else NUMERIC
     return NUMERIC if first.kind in ("scalar", "array", "numeric") else UNKNOWN
 
 

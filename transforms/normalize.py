@@ -14,6 +14,7 @@ Why here: every later pass may ask "which operation made this name?" and get one
 
 from __future__ import annotations
 
+import itertools
 import string
 import types
 from collections.abc import Iterable
@@ -81,6 +82,18 @@ def is_atom(e: Any) -> bool:
     if isinstance(e, gast.UnaryOp):
         return isinstance(e.op, gast.USub) and isinstance(e.operand, gast.Constant)
     return isinstance(e, (gast.Name, gast.Constant))
+
+
+NUMBERS = ("scalar", "array", "numeric")
+STARTED: dict[str, tuple[Any, Any, float]] = {
+    "sum": (np.sum, np.add, 0.0),
+    "prod": (np.prod, np.multiply, 1.0),
+    "max": (np.max, np.maximum, -np.inf),
+    "min": (np.min, np.minimum, np.inf),
+    "amax": (np.amax, np.maximum, -np.inf),
+    "amin": (np.amin, np.minimum, np.inf),
+}
+"""Reductions, what joins the value they start with to the rest, and the one that changes nothing."""
 
 
 class _Flatten:
@@ -747,7 +760,8 @@ class _Flatten:
                 result_into = self.atom(into, s, out)
             else:
                 keywords.append(gast.keyword(k.arg, self.argument(k.value, s, out)))
-        made = at(gast.Call(func, args, keywords), e)
+        made = self.started(at(gast.Call(func, args, keywords), e), s, out)
+        self.watch(made, s, out)
         if result_into is None:
             return made
         t = self.temporary(made, s, out, tainted=True)
@@ -756,6 +770,46 @@ class _Flatten:
             t = self.temporary(at(chosen, e), s, out, tainted=True)
         out.append(assign(gast.Subscript(result_into, constant(...), gast.Store()), t, s))
         return clone(result_into)
+
+    def ruled(self, e: Any) -> tuple[Any, list[Any]]:
+        """The function with a rule that a call refers to, and its positional arguments."""
+        if isinstance(e.func, gast.Attribute) and not getattr(e.func, "fact", UNKNOWN).known:
+            if getattr(e.func.value, "fact", UNKNOWN).kind in NUMBERS:
+                return getattr(np.ndarray, e.func.attr, None), [e.func.value, *e.args]
+            return None, []
+        return _known(e.func), e.args
+
+    def started(self, e: Any, s: Any, out: Block) -> Any:
+        """A reduction that starts with a differentiated value, as one operation more."""
+        function, args = self.ruled(e)
+        kept = [k for k in e.keywords if k.arg != "initial"]
+        if len(kept) == len(e.keywords) or getattr(function, "__name__", "") not in STARTED:
+            return e
+        (initial,) = [k.value for k in e.keywords if k.arg == "initial"]
+        plain, join, neutral = STARTED[function.__name__]
+        if not self.taint.expr(initial) or function not in (plain, getattr(np.ndarray, function.__name__, None)):
+            return e
+        kept.append(gast.keyword("initial", constant(neutral)))
+        reduced = self.temporary(gast.Call(self.support(plain), args, kept), s, out, tainted=True)
+        return at(gast.Call(self.support(join), [reduced, initial], []), e)
+
+    def watch(self, e: Any, s: Any, out: Block) -> None:
+        """Refuse at run time a number that a rule takes for a constant, where it is a differentiated one."""
+        function, args = self.ruled(e)
+        rule = table.find(function) if function is not None else None
+        if rule is None or not rule.differentiable or any(isinstance(a, gast.Starred) for a in args):
+            return
+        if (getattr(function, "__module__", None) or "").startswith("srcgrad"):
+            return
+        constants = table.constants_of(rule)
+        named = list(itertools.takewhile(lambda p: p.kind is not p.VAR_POSITIONAL, rule.parameters))
+        given = dict(zip([p.name for p in named], args, strict=False))
+        given.update({k.arg: k.value for k in e.keywords if k.arg})
+        for parameter, value in given.items():
+            if parameter in constants and isinstance(value, gast.Name) and self.taint.expr(value):
+                shown = [constant(getattr(function, "__name__", "function")), constant(parameter)]
+                check = call(self.support(trees.check_constant), clone(value), *shown)
+                out.append(at(expression(check), s))
 
     def of_dtype(self, a: Any, dtype: Any, s: Any, out: Block) -> Any:
         """An argument of a ufunc in the type in which it is to compute."""

@@ -18,6 +18,7 @@ nondifferentiable(
     trees.refuse_mutable,
     trees.zeros_like,
     trees.check_scalar,
+    trees.check_constant,
     trees.clear_item,
     dispatch.plan_of,
     trees.new_object,

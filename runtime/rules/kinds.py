@@ -4,7 +4,8 @@ The tags are read by the compiler's facts: "same" (as the first argument), "seco
 first argument is the shape), "nested" (an array of nested sequences), "transpose", "reshape", "vector",
 "matrix", "outer", "matmul", "broadcast", "list", "anything" (as the first argument, which may also be a
 container), "cotangent" (as the first argument, a list for a tuple), "join" (rank of the joined arrays),
-"stack" (one more), "einsum", "det" (without the last two), "cumulative".
+"stack" (one more), "einsum", "det" (without the last two), "cumulative", "sorted" (along an axis, or of all),
+"solve", "dot", "trace", "matrices" (as the first argument, which is no vector).
 """
 
 from __future__ import annotations
@@ -28,35 +29,30 @@ TAGS: dict[str, list[Any]] = {
             np.full_like,
             np.copy,
             np.ndarray.copy,
-            np.sort,
             np.flip,
             np.roll,
         ),
         *(
             np.fliplr,
             np.flipud,
-            np.triu,
-            np.tril,
             np.linalg.inv,
             np.linalg.cholesky,
             np.nan_to_num,
             np.ascontiguousarray,
         ),
         *(
-            np.argsort,
-            np.ndarray.argsort,
             np.real,
             np.imag,
             np.conj,
-            np.linalg.pinv,
             np.round,
             np.ndarray.round,
         ),
         *(np.isnan, np.isfinite, np.isinf, np.sign, np.floor, np.ceil, np.rint, np.trunc, np.logical_not),
-        *(trees.sort_array, np.gradient),
+        trees.sort_array,
     ],
+    "solve": [np.linalg.solve],
+    "matrices": [np.triu, np.tril],
     "second": [
-        np.linalg.solve,
         support.unbroadcast,
         trees.match,
         trees.stored,
@@ -77,13 +73,15 @@ TAGS: dict[str, list[Any]] = {
         np.geomspace,
     ],
     "matrix": [np.eye, np.identity],
-    "outer": [np.outer, np.multiply.outer],
-    "matmul": [np.dot, np.ndarray.dot, operator.matmul, np.matmul],
+    "outer": [np.outer],
+    "dot": [np.dot, np.ndarray.dot],
+    "matmul": [operator.matmul, np.matmul],
     "join": [np.concatenate],
     "stack": [np.stack],
     "einsum": [np.einsum],
     "det": [np.linalg.det],
     "cumulative": [np.cumsum, np.ndarray.cumsum, np.cumprod, np.ndarray.cumprod],
+    "sorted": [np.sort, np.argsort, np.ndarray.argsort],
     "reduction": [
         *(
             np.linalg.norm,
@@ -97,7 +95,8 @@ TAGS: dict[str, list[Any]] = {
         ),
         *(np.median, np.ndarray.any, np.ndarray.all),
     ],
-    "scalar": [np.vdot, np.trace, math.fsum, np.ndarray.item, np.ndim, np.size],
+    "trace": [np.trace],
+    "scalar": [np.vdot, math.fsum, np.ndarray.item, np.ndim, np.size],
     "where": [np.where],
     "broadcast": [np.clip, np.ndarray.clip, np.less, np.greater, np.equal, np.floor_divide],
     "anything": [trees.snapshot, trees.copy],

@@ -107,22 +107,22 @@ def norm_isf(x, q, loc=0, scale=1):
 
 @elementwise(stats.norm.entropy, at=[(0.3, 1.3), (X, P)])
 def norm_entropy(y, loc=0, scale=1):
-    return None, 1 / scale
+    return 0, 1 / scale
 
 
 @elementwise(stats.norm.mean, stats.norm.median, at=[(0.3, 1.3)])
 def norm_mean(y, loc=0, scale=1):
-    return 1, None
+    return 1, 0
 
 
 @elementwise(stats.norm.std, at=[(0.3, 1.3)])
 def norm_std(y, loc=0, scale=1):
-    return None, 1
+    return 0, 1
 
 
 @elementwise(stats.norm.var, at=[(0.3, 1.3)])
 def norm_var(y, loc=0, scale=1):
-    return None, 2 * scale
+    return 0, 2 * scale
 
 
 for _method in (

@@ -54,8 +54,11 @@ no in-place writes to arguments, no data-dependent dtype tricks, names of plain 
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
 import sys
+import textwrap
 import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -122,6 +125,29 @@ class Rule:
 
 
 _TABLE: dict[Any, Rule] = {}
+_HARMLESS = {
+    *("condition", "condlist", "mask", "where", "selector", "out", "dtype", "prototype"),
+    *("tol", "xtol", "rtol", "atol", "ftol", "gtol", "eps", "epsabs", "epsrel", "rcond", "tolerance"),
+}
+"""Parameters that no result depends on continuously."""
+
+
+@functools.lru_cache(maxsize=4096)
+def constants_of(rule: Rule) -> frozenset[str]:
+    """The parameters that a rule takes for constants: numbers that depend on what is differentiated must not
+    be passed there."""
+    found = {p.name for p in rule.parameters} - set(rule.wrt) - _HARMLESS
+    if rule.name.endswith("like"):  # the first argument tells a shape
+        found.discard(rule.parameters[0].name)
+    if rule.partials is not None:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(rule.partials)))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+                parts = zip(rule.wrt, node.value.elts, strict=False)
+                found |= {w for w, e in parts if isinstance(e, ast.Constant) and e.value is None}
+    return frozenset(found)
+
+
 _LAZY: dict[str, list[str]] = {}
 """Rule files that are imported only once the library they describe is: library -> module names."""
 
