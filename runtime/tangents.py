@@ -41,7 +41,7 @@ def zeros_like(x: Any) -> Any:
         return [zeros_like(v) for v in x]
     if isinstance(x, dict):
         return {k: zeros_like(v) for k, v in x.items()}
-    if trees.is_object(x):
+    if not isinstance(x, trees.Unknown) and trees.is_object(x):
         return {k: zeros_like(v) for k, v in trees.attributes(x).items()}
     return 0.0
 

@@ -290,6 +290,8 @@ def like(g: Any, x: Any) -> Any:
     >>> like([1.0, 0.0], (3.0, np.zeros(2)))
     (1.0, array([0., 0.]))
     """
+    if isinstance(g, Unknown):
+        known(g)
     if isinstance(x, np.ndarray):
         if x.dtype.kind not in "fcbiu":
             return x
@@ -356,15 +358,57 @@ def check_scalar(y: Any, name: str) -> None:
     )
 
 
+class Unknown:
+    """The cotangent of what a rule takes for a constant, in the place of a number: it passes through
+    arithmetic, and raises `NoRule` where it is needed."""
+
+    shape: tuple[int, ...] = ()
+    ndim, size, dtype = 0, 1, np.dtype(float)
+
+    def __init__(self, message: str) -> None:
+        self.__dict__["message"] = message
+
+    def __getattr__(self, name: str) -> Any:
+        raise NoRule(self.message)
+
+    def _itself(self, *_: Any, **__: Any) -> Unknown:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _itself
+    __array_ufunc__ = __array_function__ = _itself
+
+
+def unknown_slope(x: Any, function: str, parameter: str) -> Any:
+    """The cotangent of `x`, for which `function` has no rule: none where `x` is discrete."""
+    if isinstance(x, (list, tuple)):
+        return [unknown_slope(v, function, parameter) for v in x]
+    if not _continuous(x):
+        return zeros_like(x)
+    return Unknown(
+        f"the derivative of `{function}` with respect to `{parameter}` is not known, and what is passed there "
+        "is differentiated. Pass a constant, or srcgrad.stop_gradient(...) of it."
+    )
+
+
 def check_constant(x: Any, function: str, parameter: str) -> None:
-    """Raise if `x`, which depends on what is differentiated, is a real or complex number or array, so that
-    `function` may depend on it in a way that no rule knows."""
-    dtype = getattr(x, "dtype", None)
-    if isinstance(x, (float, complex, np.inexact)) or getattr(dtype, "kind", "") in ("f", "c"):
-        raise NoRule(
-            f"the derivative of `{function}` with respect to `{parameter}` is not known, and what is passed "
-            "there is differentiated. Pass a constant, or srcgrad.stop_gradient(...) of it."
-        )
+    """Raise if `x`, which has a tangent, may change what `function` returns in a way that no rule knows."""
+    if isinstance(x, (list, tuple)):
+        for part in x:
+            check_constant(part, function, parameter)
+    elif _continuous(x):
+        known(unknown_slope(x, function, parameter))
+
+
+def _continuous(x: Any) -> bool:
+    kind = getattr(getattr(x, "dtype", None), "kind", "")
+    return isinstance(x, (float, complex)) or (isinstance(kind, str) and kind in ("f", "c"))
+
+
+def known(g: Any) -> Any:
+    """`g`, which must be known."""
+    if isinstance(g, Unknown):
+        raise NoRule(g.message)
+    return g
 
 
 def check_argument(x: Any, name: str) -> None:

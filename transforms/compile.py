@@ -1055,6 +1055,7 @@ class Emitter:
         pass_.varied = unit.taint.names
         pass_.late = getattr(unit.tree, "late", {})
         result, reverse, outputs = pass_.function(seed, list(unit.wanted), incoming or {})
+        self.unknowns = pass_.unknowns
         forward = self.records(pass_.late) + self.rewritten(unit.tree.body[:-1])
         for cell in pass_.late.values():
             pass_.facts[cell] = Fact("object")
@@ -1404,6 +1405,8 @@ class Emitter:
         for w in wanted:
             base, _, position = w.partition(":")
             out = outputs[unit.wanted.index(base)]
+            if self.unknowns and out is not None:
+                out = call(self.externals.node(trees.known), out)
             finals.append(self.final_item(base, int(position), out) if position else self.final(w, out, used))
         gradient: Any = finals[0] if isinstance(argnums, int) else tuple_(finals)
         if has_aux:

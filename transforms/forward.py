@@ -338,6 +338,8 @@ class Forward:
             out.append(s)
             self.put(v, constant(None), s, out)
             return
+        if op.kind == "rule":
+            self.check_constants(op, s, out)
         if op.kind == "inert" or not any(n in self.active for _, n in op.operands):
             if op.kind in ("unknown", "unbound") and op.operands:
                 raise self.unknown(op, s)
@@ -360,6 +362,16 @@ class Forward:
         value = self.owned(flow(op, new, s, out), op, v)
         self.put(v, value, s, out)
         out.append(assign(v, name(new), s))
+
+    def check_constants(self, op: Any, s: Any, out: Block) -> None:
+        """Refuses the tangent of what a rule takes for a constant."""
+        constants = table.constants_of(op.rule)
+        for w, n in op.operands:
+            if w in constants and n in self.active and not is_zero(self.read(n)):
+                shown = [constant(getattr(op.function, "__name__", "function")), constant(w)]
+                check = call(self.external(trees.check_constant), name(n), *shown)
+                out.append(at(expression(check), s))
+        op.operands = [(w, n) for w, n in op.operands if w not in constants]
 
     def of_inert(self, value: Any, v: str) -> Any:
         """The zero tangent of a name that is bound to something without derivative."""

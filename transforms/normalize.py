@@ -14,7 +14,6 @@ Why here: every later pass may ask "which operation made this name?" and get one
 
 from __future__ import annotations
 
-import itertools
 import string
 import types
 from collections.abc import Iterable
@@ -761,7 +760,6 @@ class _Flatten:
             else:
                 keywords.append(gast.keyword(k.arg, self.argument(k.value, s, out)))
         made = self.started(at(gast.Call(func, args, keywords), e), s, out)
-        self.watch(made, s, out)
         if result_into is None:
             return made
         t = self.temporary(made, s, out, tainted=True)
@@ -792,24 +790,6 @@ class _Flatten:
         kept.append(gast.keyword("initial", constant(neutral)))
         reduced = self.temporary(gast.Call(self.support(plain), args, kept), s, out, tainted=True)
         return at(gast.Call(self.support(join), [reduced, initial], []), e)
-
-    def watch(self, e: Any, s: Any, out: Block) -> None:
-        """Refuse at run time a number that a rule takes for a constant, where it is a differentiated one."""
-        function, args = self.ruled(e)
-        rule = table.find(function) if function is not None else None
-        if rule is None or not rule.differentiable or any(isinstance(a, gast.Starred) for a in args):
-            return
-        if (getattr(function, "__module__", None) or "").startswith("srcgrad"):
-            return
-        constants = table.constants_of(rule)
-        named = list(itertools.takewhile(lambda p: p.kind is not p.VAR_POSITIONAL, rule.parameters))
-        given = dict(zip([p.name for p in named], args, strict=False))
-        given.update({k.arg: k.value for k in e.keywords if k.arg})
-        for parameter, value in given.items():
-            if parameter in constants and isinstance(value, gast.Name) and self.taint.expr(value):
-                shown = [constant(getattr(function, "__name__", "function")), constant(parameter)]
-                check = call(self.support(trees.check_constant), clone(value), *shown)
-                out.append(at(expression(check), s))
 
     def of_dtype(self, a: Any, dtype: Any, s: Any, out: Block) -> Any:
         """An argument of a ufunc in the type in which it is to compute."""

@@ -152,6 +152,9 @@ def of_rule(function: Any, args: list[Any], keywords: list[Any]) -> Operation:
             operands.append((w, bound.id))
         elif isinstance(bound, gast.Tuple):
             operands += [((w, i), e.id) for i, e in enumerate(bound.elts) if isinstance(e, gast.Name)]
+    for w in table.constants_of(rule) - {*rule.wrt}:
+        if isinstance(binding[w], gast.Name):
+            operands.append((w, binding[w].id))
     return Operation("rule", rule, function, binding, operands)
 
 
@@ -195,6 +198,8 @@ def _call(e: Any) -> Operation:
         return Operation("dispatch", operands=_names([("func", func), *values]))
     if table.find(known) is not None and not starred:
         return of_rule(known, e.args, e.keywords)
+    if table.find(known) is not None:  # which arguments there are is known at run time
+        return Operation("dispatch", operands=_names([("func", func), *values]))
     if (
         (getattr(known, "__module__", None) or "").split(".")[0] in ("numpy", "scipy")
         and isinstance(known, types.FunctionType)

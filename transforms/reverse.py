@@ -123,6 +123,7 @@ class Reverse:
         self.replaced: dict[int, Block] = {}
         self.uses_dispatch = False
         self.masks: Masks = ()
+        self.unknowns = False
         self.bindings: Counter[str] | None = None
         self.scope = Scope(set())
         self.origin: Any = None
@@ -927,6 +928,7 @@ class Reverse:
     def flow_rule(self, op: Any, g: Any, v: str, s: Any) -> None:
         rule = op.rule
         active = [(w, n) for w, n in op.operands if n in self.active]
+        active = [(w, n) for w, n in active if not self.not_known(op, w, n)]
         if not active:
             return
         if rule.elementwise:
@@ -977,6 +979,16 @@ class Reverse:
                 whole = value if atomic(value) or len(parts) == 1 else self.temporary(v + "_bar", value)
                 for (_, i), n in parts:
                     self.contribute(n, subscript(clone(whole), constant(i)))
+
+    def not_known(self, op: Any, parameter: Any, n: str) -> bool:
+        """Does the rule take a parameter for a constant? Its cotangent is then refused to whoever needs
+        it."""
+        if parameter not in table.constants_of(op.rule):
+            return False
+        self.unknowns = True
+        shown = [constant(getattr(op.function, "__name__", "function")), constant(parameter)]
+        self.contribute(n, call(self.external(trees.unknown_slope), name(n), *shown))
+        return True
 
     def signed(self, value: Any) -> Any:
         return value

@@ -8,7 +8,7 @@ import numpy as np
 
 from srcgrad.runtime.arrays import beside
 from srcgrad.runtime.rules.inputs import generic
-from srcgrad.runtime.rules.table import case, forward, reverse
+from srcgrad.runtime.rules.table import case, forward, nondifferentiable, reverse
 from srcgrad.runtime.support import exclusive_cumprod, recurrence, recurrence_adjoint, unbroadcast, undiff
 
 X = generic(4)
@@ -161,41 +161,84 @@ GRID = np.array([0.0, 0.7, 1.1, 2.0, 3.2, 3.9, 5.0])
 )
 def gradient(g, y, f, *varargs, axis=None, edge_order=1):
     """A slope averages the quotients on its two sides, each weighted by the other's interval."""
-    axes = gradient_axes(f, axis)
-    results = g if isinstance(g, (list, tuple)) else [g]
-    f_bar = np.zeros_like(f)
-    spacing_bars = []
-    for k, i in enumerate(axes):
-        spacing = gradient_spacing(varargs, k)
-        h, s = quotients(np.moveaxis(f, i, -1), spacing)
-        s_bar, h_bar = gradient_adjoint(np.moveaxis(results[k], i, -1), s, h, edge_order)
-        f_bar = f_bar + np.moveaxis(undiff(s_bar / h), -1, i)
-        spacing_bars.append(spacing_cotangent(h_bar - s_bar * s / h, spacing))
-    if len(varargs) == 1 and len(axes) > 1:
-        spacing_bars = [sum(spacing_bars)]
-    return unbroadcast(f_bar, f), spacing_bars[: len(varargs)]
+    return (
+        gradient_back(g, f, varargs, axis, edge_order),
+        gradient_spacings_back(g, f, varargs, axis, edge_order),
+    )
 
 
 @forward(np.gradient)
 def gradient_forward(f_dot, varargs_dot, y, f, *varargs, axis=None, edge_order=1):
+    return (
+        gradient_along(f_dot, f, varargs, axis, edge_order),
+        gradient_along_spacings(varargs_dot, f, varargs, axis, edge_order),
+    )
+
+
+def gradient_back(g, f, varargs, axis, edge_order):
     axes = gradient_axes(f, axis)
-    of_f, of_spacing = [], []
+    total = 0.0
     for k, i in enumerate(axes):
-        spacing = gradient_spacing(varargs, k)
-        h, s = quotients(np.moveaxis(f, i, -1), spacing)
-        s_dot = np.diff(np.moveaxis(f_dot, i, -1)) / h
-        of_f.append(np.moveaxis(gradient_tangent(s_dot, 0 * h, s, h, edge_order), -1, i))
-        if varargs:
-            spacing_dot = gradient_spacing(varargs_dot, k)
-            h_dot = np.diff(spacing_dot) if np.ndim(spacing) else spacing_dot + 0 * h
-            of_spacing.append(np.moveaxis(gradient_tangent(-s * h_dot / h, h_dot, s, h, edge_order), -1, i))
-    if len(axes) > 1:
-        return tuple(of_f), tuple(of_spacing) if varargs else 0.0
-    return of_f[0], of_spacing[0] if varargs else 0.0
+        h, s = quotients(np.moveaxis(f, i, -1), gradient_spacing(varargs, k))
+        s_bar, _ = gradient_adjoint(np.moveaxis(gradient_part(g, k, axes), i, -1), s, h, edge_order)
+        total = total + np.moveaxis(undiff(s_bar / h), -1, i)
+    return unbroadcast(total, f)
+
+
+def gradient_spacings_back(g, f, varargs, axis, edge_order):
+    axes = gradient_axes(f, axis)
+    bars = [gradient_spacing_back(g, f, varargs, k, axes, edge_order) for k in range(len(axes))]
+    return bars[: len(varargs)] if len(varargs) != 1 else [sum(bars)]
+
+
+def gradient_spacing_back(g, f, varargs, k, axes, edge_order):
+    spacing = gradient_spacing(varargs, k)
+    h, s = quotients(np.moveaxis(f, axes[k], -1), spacing)
+    s_bar, h_bar = gradient_adjoint(np.moveaxis(gradient_part(g, k, axes), axes[k], -1), s, h, edge_order)
+    return spacing_cotangent(h_bar - s_bar * s / h, spacing)
+
+
+def gradient_along(f_dot, f, varargs, axis, edge_order):
+    axes = gradient_axes(f, axis)
+    found = [gradient_slope(f_dot, f, gradient_spacing(varargs, k), i, edge_order) for k, i in enumerate(axes)]
+    return tuple(found) if len(axes) > 1 else found[0]
+
+
+def gradient_slope(f_dot, f, spacing, i, edge_order):
+    h, s = quotients(np.moveaxis(f, i, -1), spacing)
+    s_dot = np.diff(np.moveaxis(f_dot, i, -1)) / h
+    return np.moveaxis(gradient_tangent(s_dot, 0 * h, s, h, edge_order), -1, i)
+
+
+def gradient_along_spacings(varargs_dot, f, varargs, axis, edge_order):
+    if not varargs:
+        return 0.0
+    axes = gradient_axes(f, axis)
+    found = [
+        gradient_spacing_slope(
+            gradient_spacing(varargs_dot, k), f, gradient_spacing(varargs, k), i, edge_order
+        )
+        for k, i in enumerate(axes)
+    ]
+    return tuple(found) if len(axes) > 1 else found[0]
+
+
+def gradient_spacing_slope(spacing_dot, f, spacing, i, edge_order):
+    h, s = quotients(np.moveaxis(f, i, -1), spacing)
+    h_dot = np.diff(spacing_dot) if np.ndim(spacing) else spacing_dot + 0 * h
+    return np.moveaxis(gradient_tangent(-s * h_dot / h, h_dot, s, h, edge_order), -1, i)
+
+
+def gradient_part(g, k, axes):
+    """The cotangent of the slopes along the k-th axis."""
+    return g[k] if len(axes) > 1 else g[0] if isinstance(g, (list, tuple)) else g
 
 
 def gradient_axes(f, axis):
     return range(np.ndim(f)) if axis is None else [axis] if isinstance(axis, int) else axis
+
+
+nondifferentiable(gradient_axes)
 
 
 def gradient_spacing(varargs, k):
@@ -238,15 +281,17 @@ def gradient_tangent(s_dot, h_dot, s, h, edge_order):
     mean = (right * p + left * q) / (left + right)
     inner = right * s_dot[..., :-1] + left * s_dot[..., 1:]
     inner = inner + (p - mean) * h_dot[..., 1:] + (q - mean) * h_dot[..., :-1]
-    parts = [inner / (left + right)]
-    for end, (near, far) in ((0, (0, 1)), (-1, (-1, -2))):
-        edge = s_dot[..., near]
-        if edge_order == 2:
-            total, change = h[near] + h[far], s[..., near] - s[..., far]
-            edge = edge + (s_dot[..., near] - s_dot[..., far]) * h[near] / total
-            edge = edge + change * (h_dot[..., near] * h[far] - h_dot[..., far] * h[near]) / total**2
-        parts.insert(0 if end == 0 else len(parts), edge[..., None])
-    return np.concatenate(parts, axis=-1)
+    first = edge_tangent(s_dot, h_dot, s, h, edge_order, 0, 1)
+    last = edge_tangent(s_dot, h_dot, s, h, edge_order, -1, -2)
+    return np.concatenate([first[..., None], inner / (left + right), last[..., None]], axis=-1)
+
+
+def edge_tangent(s_dot, h_dot, s, h, edge_order, near, far):
+    if edge_order == 1:
+        return s_dot[..., near]
+    total, change = h[near] + h[far], s[..., near] - s[..., far]
+    moved = s_dot[..., near] + (s_dot[..., near] - s_dot[..., far]) * h[near] / total
+    return moved + change * (h_dot[..., near] * h[far] - h_dot[..., far] * h[near]) / total**2
 
 
 def ends(x, before, after):

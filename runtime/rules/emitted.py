@@ -19,6 +19,7 @@ nondifferentiable(
     trees.zeros_like,
     trees.check_scalar,
     trees.check_constant,
+    trees.unknown_slope,
     trees.clear_item,
     dispatch.plan_of,
     trees.new_object,
@@ -34,6 +35,11 @@ def snapshot(g, y, x):
 
 @reverse(trees.structure, linear=True, alias="maybe", at=[1.5])
 def structure(g, y, x):
+    return g
+
+
+@reverse(trees.known, linear=True, alias="maybe", at=[1.5, [1.0, 2.0]])
+def known(g, y, g_):
     return g
 
 

@@ -136,6 +136,8 @@ _HARMLESS = {
 def constants_of(rule: Rule) -> frozenset[str]:
     """The parameters that a rule takes for constants: numbers that depend on what is differentiated must not
     be passed there."""
+    if any(str(getattr(f, "__module__", None)).startswith("srcgrad.") for f in rule.functions):
+        return frozenset()  # what only emitted code calls is called with constants there
     found = {p.name for p in rule.parameters} - set(rule.wrt) - _HARMLESS
     if rule.name.endswith("like"):  # the first argument tells a shape
         found.discard(rule.parameters[0].name)
