@@ -144,13 +144,10 @@ def pad(
     stat_length=None,
     reflect_type="even",
 ):
-    if mode in COPYING and reflect_type == "even":
-        return unpad(g, array, pad_width, mode), None, None
-    core, ends = pad_adjoint(g, y, array, pad_width, mode, stat_length)
     return (
-        core,
-        unbroadcast(ends, constant_values) if mode == "constant" else None,
-        unbroadcast(ends, end_values) if mode == "linear_ramp" else None,
+        pad_back(g, y, array, pad_width, mode, stat_length, reflect_type),
+        pad_end(g, y, array, pad_width, mode, stat_length, constant_values, "constant"),
+        pad_end(g, y, array, pad_width, mode, stat_length, end_values, "linear_ramp"),
     )
 
 
@@ -169,24 +166,70 @@ def pad_forward(
     stat_length=None,
     reflect_type="even",
 ):
-    zero = np.zeros_like(array)
-    if mode == "constant":
-        return (
-            np.pad(array_dot, pad_width),
-            np.pad(zero, pad_width, constant_values=constant_values_dot),
-            None,
-        )
-    if mode == "linear_ramp":
-        return (
-            np.pad(array_dot, pad_width, mode),
-            None,
-            np.pad(zero, pad_width, mode, end_values=end_values_dot),
-        )
-    if mode in ("edge", "wrap", "empty"):
-        return np.pad(array_dot, pad_width, mode), None, None
+    return (
+        pad_along(array_dot, y, array, pad_width, mode, stat_length, reflect_type),
+        pad_along_end(constant_values_dot, array, pad_width, mode, "constant"),
+        pad_along_end(end_values_dot, array, pad_width, mode, "linear_ramp"),
+    )
+
+
+# Each of these is linear in its first argument, and the transpose of its neighbour.
+
+
+def pad_back(g, y, array, pad_width, mode, stat_length, reflect_type):
+    """The cotangent of the array."""
+    if mode == "constant" or (mode in COPYING and reflect_type == "even"):
+        return unpad(g, array, pad_width, mode)
+    return pad_adjoint(g, y, array, pad_width, mode, stat_length)[0]
+
+
+def pad_along(array_dot, y, array, pad_width, mode, stat_length, reflect_type):
+    """The tangent along that of the array."""
+    if mode in ("constant", "linear_ramp", "edge", "wrap", "empty"):
+        return np.pad(array_dot, pad_width, mode)
     if mode in COPYING:
-        return np.pad(array_dot, pad_width, mode, reflect_type=reflect_type), None, None
-    return pad_tangent(array_dot, y, array, pad_width, mode, stat_length), None, None
+        return np.pad(array_dot, pad_width, mode, reflect_type=reflect_type)
+    return pad_tangent(array_dot, y, array, pad_width, mode, stat_length)
+
+
+def pad_end(g, y, array, pad_width, mode, stat_length, values, belongs):
+    """The cotangent of the values at the ends, which belong to one mode."""
+    if mode != belongs:
+        return np.zeros_like(values)
+    return unbroadcast(pad_adjoint(g, y, array, pad_width, mode, stat_length)[1], values)
+
+
+def pad_along_end(values_dot, array, pad_width, mode, belongs):
+    """The tangent along that of the values at the ends."""
+    zero = np.zeros_like(array)
+    if mode != belongs:
+        return np.pad(zero, pad_width)
+    if mode == "constant":
+        return np.pad(zero, pad_width, constant_values=values_dot)
+    return np.pad(zero, pad_width, mode, end_values=values_dot)
+
+
+PADDED = np.pad(M, 1, "mean")
+
+
+@reverse(pad_back, linear=True, at=[(generic(4, 5), PADDED, M, 1, "mean", None, "even")])
+def pad_back_(gg, z, g, y, array, pad_width, mode, stat_length, reflect_type):
+    return pad_along(gg, y, array, pad_width, mode, stat_length, reflect_type)
+
+
+@reverse(pad_along, linear=True, at=[(M, PADDED, M, 1, "mean", None, "even")])
+def pad_along_(g, z, array_dot, y, array, pad_width, mode, stat_length, reflect_type):
+    return pad_back(g, y, array, pad_width, mode, stat_length, reflect_type)
+
+
+@reverse(pad_end, linear=True, at=[(generic(5), np.pad(X[:3], 1), X[:3], 1, "constant", None, 0.5, "constant")])
+def pad_end_(gg, z, g, y, array, pad_width, mode, stat_length, values, belongs):
+    return pad_along_end(gg, array, pad_width, mode, belongs)
+
+
+@reverse(pad_along_end, linear=True, at=[(0.5, X[:3], 1, "constant", "constant")])
+def pad_along_end_(g, z, values_dot, array, pad_width, mode, belongs):
+    return pad_end(g, z, array, pad_width, mode, None, values_dot, belongs)
 
 
 def pad_steps(y, array, pad_width, stat_length):
