@@ -385,8 +385,8 @@ def unknown_slope(x: Any, function: str, parameter: str) -> Any:
     if not _continuous(x):
         return zeros_like(x)
     return Unknown(
-        f"the derivative of `{function}` with respect to `{parameter}` is not known, and what is passed there "
-        "is differentiated. Pass a constant, or srcgrad.stop_gradient(...) of it."
+        f"the derivative of `{function}` with respect to `{parameter}` is not known, and what is passed "
+        "there is differentiated. Pass a constant, or srcgrad.stop_gradient(...) of it."
     )
 
 

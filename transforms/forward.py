@@ -474,7 +474,7 @@ class Forward:
         binding = {**op.binding, parameters[0]: name(v)}
         entries = self.inliner.entries(rule.partials, binding)
         if entries is None:
-            value = gast.Call(self.external(rule.partials), [name(v), *self.arguments(op)], [])
+            value = gast.Call(self.external(rule.partials), [name(v), *self.arguments(op)], self.keywords(op))
             if len(rule.wrt) > 1:
                 whole = self.temporary("partials", value, s, out)
                 entries = [subscript(clone(whole), constant(i)) for i in range(len(rule.wrt))]

@@ -785,7 +785,10 @@ class _Flatten:
             return e
         (initial,) = [k.value for k in e.keywords if k.arg == "initial"]
         plain, join, neutral = STARTED[function.__name__]
-        if not self.taint.expr(initial) or function not in (plain, getattr(np.ndarray, function.__name__, None)):
+        if not self.taint.expr(initial) or function not in (
+            plain,
+            getattr(np.ndarray, function.__name__, None),
+        ):
             return e
         kept.append(gast.keyword("initial", constant(neutral)))
         reduced = self.temporary(gast.Call(self.support(plain), args, kept), s, out, tainted=True)

@@ -1007,11 +1007,15 @@ class Reverse:
         binding = {**op.binding, parameters[0]: name(v)}
         entries = self.inliner.entries(rule.partials, binding)
         if entries is None:
-            arguments = [name(v)]
+            arguments, options = [name(v)], []
             for p in rule.parameters:
                 bound = op.binding[p.name]
-                arguments += [clone(e) for e in bound.elts] if p.kind is p.VAR_POSITIONAL else [clone(bound)]
-            value = gast.Call(self.external(rule.partials), arguments, [])
+                if p.kind is p.KEYWORD_ONLY:
+                    options.append(gast.keyword(p.name, clone(bound)))
+                else:
+                    several = p.kind is p.VAR_POSITIONAL
+                    arguments += [clone(e) for e in bound.elts] if several else [clone(bound)]
+            value = gast.Call(self.external(rule.partials), arguments, options)
             if len(rule.wrt) > 1:
                 whole = self.temporary("partials", value)
                 entries = [subscript(clone(whole), constant(i)) for i in range(len(rule.wrt))]

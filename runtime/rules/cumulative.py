@@ -200,7 +200,9 @@ def gradient_spacing_back(g, f, varargs, k, axes, edge_order):
 
 def gradient_along(f_dot, f, varargs, axis, edge_order):
     axes = gradient_axes(f, axis)
-    found = [gradient_slope(f_dot, f, gradient_spacing(varargs, k), i, edge_order) for k, i in enumerate(axes)]
+    found = [
+        gradient_slope(f_dot, f, gradient_spacing(varargs, k), i, edge_order) for k, i in enumerate(axes)
+    ]
     return tuple(found) if len(axes) > 1 else found[0]
 
 

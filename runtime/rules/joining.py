@@ -222,7 +222,9 @@ def pad_along_(g, z, array_dot, y, array, pad_width, mode, stat_length, reflect_
     return pad_back(g, y, array, pad_width, mode, stat_length, reflect_type)
 
 
-@reverse(pad_end, linear=True, at=[(generic(5), np.pad(X[:3], 1), X[:3], 1, "constant", None, 0.5, "constant")])
+@reverse(
+    pad_end, linear=True, at=[(generic(5), np.pad(X[:3], 1), X[:3], 1, "constant", None, 0.5, "constant")]
+)
 def pad_end_(gg, z, g, y, array, pad_width, mode, stat_length, values, belongs):
     return pad_along_end(gg, array, pad_width, mode, belongs)
 

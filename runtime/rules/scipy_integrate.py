@@ -405,7 +405,7 @@ def dblquad(g, y, func, a, b, gfun, hfun, args=(), *, epsabs=1.49e-8, epsrel=1.4
         def part(u, v, k=k):
             return flat(bars(u, v), like)[k]
 
-        found.append(g[0] * integrate.dblquad(part, a, b, gfun, hfun, (), epsabs, epsrel)[0])
+        found.append(g[0] * integrate.dblquad(part, a, b, gfun, hfun, epsabs=epsabs, epsrel=epsrel)[0])
     f_bar, args_bar = unflat(np.array(found), like)
     return f_bar, args_bar
 
@@ -422,7 +422,7 @@ def dblquad_forward(
         def slope(u, v):
             return pushforward(func, (u, v, *args), f_dot, (0.0, 0.0, *others))
 
-        return integrate.dblquad(slope, a, b, gfun, hfun, (), epsabs, epsrel)[0]
+        return integrate.dblquad(slope, a, b, gfun, hfun, epsabs=epsabs, epsrel=epsrel)[0]
 
     of_f = 0.0 if trees.is_zero(func_dot) else moved(func_dot, [0.0] * len(args))
     of_args = moved(0.0, args_dot) if isinstance(args_dot, (list, tuple)) and len(args) else 0.0

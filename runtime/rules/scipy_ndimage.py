@@ -104,8 +104,12 @@ def correlate(g, y, input, weights, *, mode="reflect", cval=0.0, origin=0):
 @forward(ndimage.correlate)
 def correlate_forward(input_dot, weights_dot, y, input, weights, *, mode="reflect", cval=0.0, origin=0):
     return (
-        ndimage.correlate(input_dot, weights, None, mode, 0.0, origin) if np.ndim(input_dot) else 0 * y,
-        ndimage.correlate(input, weights_dot, None, mode, cval, origin) if np.ndim(weights_dot) else 0 * y,
+        ndimage.correlate(input_dot, weights, mode=mode, cval=0.0, origin=origin)
+        if np.ndim(input_dot)
+        else 0 * y,
+        ndimage.correlate(input, weights_dot, mode=mode, cval=cval, origin=origin)
+        if np.ndim(weights_dot)
+        else 0 * y,
     )
 
 
@@ -121,8 +125,12 @@ def convolve(g, y, input, weights, *, mode="reflect", cval=0.0, origin=0):
 @forward(ndimage.convolve)
 def convolve_forward(input_dot, weights_dot, y, input, weights, *, mode="reflect", cval=0.0, origin=0):
     return (
-        ndimage.convolve(input_dot, weights, None, mode, 0.0, origin) if np.ndim(input_dot) else 0 * y,
-        ndimage.convolve(input, weights_dot, None, mode, cval, origin) if np.ndim(weights_dot) else 0 * y,
+        ndimage.convolve(input_dot, weights, mode=mode, cval=0.0, origin=origin)
+        if np.ndim(input_dot)
+        else 0 * y,
+        ndimage.convolve(input, weights_dot, mode=mode, cval=cval, origin=origin)
+        if np.ndim(weights_dot)
+        else 0 * y,
     )
 
 
@@ -162,10 +170,10 @@ def correlate1d_forward(
     input_dot, weights_dot, y, input, weights, axis=-1, *, mode="reflect", cval=0.0, origin=0
 ):
     return (
-        ndimage.correlate1d(input_dot, weights, axis, None, mode, 0.0, origin)
+        ndimage.correlate1d(input_dot, weights, axis, mode=mode, cval=0.0, origin=origin)
         if np.ndim(input_dot)
         else 0 * y,
-        ndimage.correlate1d(input, weights_dot, axis, None, mode, cval, origin)
+        ndimage.correlate1d(input, weights_dot, axis, mode=mode, cval=cval, origin=origin)
         if np.ndim(weights_dot)
         else 0 * y,
     )
@@ -184,10 +192,10 @@ def convolve1d_forward(
     input_dot, weights_dot, y, input, weights, axis=-1, *, mode="reflect", cval=0.0, origin=0
 ):
     return (
-        ndimage.convolve1d(input_dot, weights, axis, None, mode, 0.0, origin)
+        ndimage.convolve1d(input_dot, weights, axis, mode=mode, cval=0.0, origin=origin)
         if np.ndim(input_dot)
         else 0 * y,
-        ndimage.convolve1d(input, weights_dot, axis, None, mode, cval, origin)
+        ndimage.convolve1d(input, weights_dot, axis, mode=mode, cval=cval, origin=origin)
         if np.ndim(weights_dot)
         else 0 * y,
     )
@@ -202,7 +210,7 @@ def gaussian_weights(sigma, order, truncate, radius):
     spot = np.zeros(2 * half + 1)
     spot[half] = 1.0
     return np.flip(
-        ndimage.gaussian_filter1d(spot, sigma, -1, order, None, "constant", 0.0, truncate, radius=radius)
+        ndimage.gaussian_filter1d(spot, sigma, -1, order, mode="constant", truncate=truncate, radius=radius)
     )
 
 
@@ -232,7 +240,9 @@ def gaussian_filter1d(
 def gaussian_filter1d_forward(
     input_dot, y, input, sigma, axis=-1, order=0, *, mode="reflect", cval=0.0, truncate=4.0, radius=None
 ):
-    return ndimage.gaussian_filter1d(input_dot, sigma, axis, order, None, mode, 0.0, truncate, radius=radius)
+    return ndimage.gaussian_filter1d(
+        input_dot, sigma, axis, order, mode=mode, cval=0.0, truncate=truncate, radius=radius
+    )
 
 
 @reverse(
@@ -253,7 +263,9 @@ def gaussian_filter(g, y, input, sigma, order=0, *, mode="reflect", cval=0.0, tr
 def gaussian_filter_forward(
     input_dot, y, input, sigma, order=0, *, mode="reflect", cval=0.0, truncate=4.0, radius=None
 ):
-    return ndimage.gaussian_filter(input_dot, sigma, order, None, mode, 0.0, truncate, radius=radius)
+    return ndimage.gaussian_filter(
+        input_dot, sigma, order, mode=mode, cval=0.0, truncate=truncate, radius=radius
+    )
 
 
 @reverse(
@@ -266,7 +278,7 @@ def uniform_filter1d(g, y, input, size, axis=-1, *, mode="reflect", cval=0.0, or
 
 @forward(ndimage.uniform_filter1d)
 def uniform_filter1d_forward(input_dot, y, input, size, axis=-1, *, mode="reflect", cval=0.0, origin=0):
-    return ndimage.uniform_filter1d(input_dot, size, axis, None, mode, 0.0, origin)
+    return ndimage.uniform_filter1d(input_dot, size, axis, mode=mode, cval=0.0, origin=origin)
 
 
 @reverse(
@@ -284,7 +296,7 @@ def uniform_filter(g, y, input, size=3, *, mode="reflect", cval=0.0, origin=0):
 
 @forward(ndimage.uniform_filter)
 def uniform_filter_forward(input_dot, y, input, size=3, *, mode="reflect", cval=0.0, origin=0):
-    return ndimage.uniform_filter(input_dot, size, None, mode, 0.0, origin)
+    return ndimage.uniform_filter(input_dot, size, mode=mode, cval=0.0, origin=origin)
 
 
 def edge_adjoint(g, x, axis, mode, across):
@@ -307,7 +319,7 @@ def sobel(g, y, input, axis=-1, *, mode="reflect", cval=0.0):
 
 @forward(ndimage.sobel)
 def sobel_forward(input_dot, y, input, axis=-1, *, mode="reflect", cval=0.0):
-    return ndimage.sobel(input_dot, axis, None, mode, 0.0)
+    return ndimage.sobel(input_dot, axis, mode=mode, cval=0.0)
 
 
 @reverse(ndimage.prewitt, at=[IMAGE, (IMAGE, 0), case(CUBE, 1, mode="mirror")])
@@ -317,7 +329,7 @@ def prewitt(g, y, input, axis=-1, *, mode="reflect", cval=0.0):
 
 @forward(ndimage.prewitt)
 def prewitt_forward(input_dot, y, input, axis=-1, *, mode="reflect", cval=0.0):
-    return ndimage.prewitt(input_dot, axis, None, mode, 0.0)
+    return ndimage.prewitt(input_dot, axis, mode=mode, cval=0.0)
 
 
 @reverse(ndimage.laplace, at=[IMAGE, LINE, case(CUBE, mode="wrap"), case(IMAGE, mode="constant", cval=1.0)])
@@ -330,7 +342,7 @@ def laplace(g, y, input, *, mode="reflect", cval=0.0):
 
 @forward(ndimage.laplace)
 def laplace_forward(input_dot, y, input, *, mode="reflect", cval=0.0):
-    return ndimage.laplace(input_dot, None, mode, 0.0)
+    return ndimage.laplace(input_dot, mode=mode, cval=0.0)
 
 
 def second_orders(rank, order):
@@ -348,7 +360,7 @@ def gaussian_laplace(g, y, input, sigma, *, mode="reflect", cval=0.0):
 
 @forward(ndimage.gaussian_laplace)
 def gaussian_laplace_forward(input_dot, y, input, sigma, *, mode="reflect", cval=0.0):
-    return ndimage.gaussian_laplace(input_dot, sigma, None, mode, 0.0)
+    return ndimage.gaussian_laplace(input_dot, sigma, mode=mode, cval=0.0)
 
 
 @reverse(
@@ -359,7 +371,7 @@ def gaussian_gradient_magnitude(g, y, input, sigma, *, mode="reflect", cval=0.0)
     """Where the gradient is 0 the derivative is taken as 0."""
     scaled, parts = ratio(g, y), []
     for order in second_orders(np.ndim(input), 1):
-        slope = ndimage.gaussian_filter(input, sigma, order, None, mode, cval)
+        slope = ndimage.gaussian_filter(input, sigma, order, mode=mode, cval=cval)
         parts.append(gaussian_adjoint(scaled * slope, input, sigma, order, mode, 4.0, None))
     return sum(parts)
 
@@ -368,8 +380,8 @@ def gaussian_gradient_magnitude(g, y, input, sigma, *, mode="reflect", cval=0.0)
 def gaussian_gradient_magnitude_forward(input_dot, y, input, sigma, *, mode="reflect", cval=0.0):
     total = 0.0
     for order in second_orders(np.ndim(input), 1):
-        slope = ndimage.gaussian_filter(input, sigma, order, None, mode, cval)
-        total = total + slope * ndimage.gaussian_filter(input_dot, sigma, order, None, mode, 0.0)
+        slope = ndimage.gaussian_filter(input, sigma, order, mode=mode, cval=cval)
+        total = total + slope * ndimage.gaussian_filter(input_dot, sigma, order, mode=mode, cval=0.0)
     return ratio(total, y)
 
 

@@ -779,7 +779,7 @@ def chirp(y, t, f0, t1, f1, *, method="linear", phi=0, vertex_zero=True):
 
 def chirp_sine(t, f0, t1, f1, method, phi, vertex_zero):
     """-2 pi sin(phase)"""
-    return 2 * math.pi * signal.chirp(t, f0, t1, f1, method, phi + 90, vertex_zero)
+    return 2 * math.pi * signal.chirp(t, f0, t1, f1, method=method, phi=phi + 90, vertex_zero=vertex_zero)
 
 
 def chirp_slopes(t, f0, t1, f1, method, phi, vertex_zero):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.signal as signal
 import scipy.special as special
 
 import srcgrad
@@ -103,6 +104,26 @@ def test_constants_that_are_integers_or_need_no_derivative():
     fs = [lambda m, d: np.std(m, ddof=d)]
     found = grad(lambda m, s: fs[0](m, 0.5) * s, (0, 1))(M, 2.0)
     assert found[1] == pytest.approx(np.std(M, ddof=0.5))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda t: np.sum(signal.chirp(t, 1.0, 2.0, 3.0) * t),
+        lambda t: np.sum(signal.chirp(t, 1.0, 2.0, 3.0, method="quadratic", vertex_zero=False) * t),
+        lambda t: np.sum(signal.chirp(t, 1.0, 2.0, 3.0, phi=30.0) * t),
+    ],
+    ids=["none", "method", "phase"],
+)
+def test_options_reach_the_rule(f):
+    """Keyword-only ones of a rule that is called, in both modes."""
+    check_grads(f, (V,), order=2)
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "linear_ramp", "mean", "maximum"])
+def test_padding_twice(mode):
+    check_grads(lambda m: np.sum(np.pad(m**2, ((1, 0), (2, 1)), mode=mode) ** 2), (M,), order=2)
+    check_grads(lambda m, s: np.sum(np.pad(m * s, 1, constant_values=s) ** 3), (M, 0.7), order=2)
 
 
 def test_zip_strict_raises_as_in_python():
