@@ -147,6 +147,7 @@ class _Flatten:
             and self.taint.expr(e)
             and not is_atom(e)
             and known not in ("module", "function")
+            and getattr(e.value, "fact", UNKNOWN).kind not in NUMBERS  # `x.T` is a view, no part of a record
         ):
             made = gast.Attribute(self.path(e.value, s, out), e.attr, gast.Load())
             made.fact = getattr(e, "fact", UNKNOWN)
@@ -428,21 +429,26 @@ class _Flatten:
         out.append(assign(gast.Subscript(owner, index, gast.Store()), new, s))
 
     def write_all(self, to: Any, value: Any, s: Any, out: Block) -> None:
-        owner = self.atom(to, s, out)
+        place, _ = self.through(to, s, out)
         value = self.atom(value, s, out)
-        out.append(assign(gast.Subscript(owner, constant(...), gast.Store()), value, s))
+        out.append(assign(place, value, s))
+
+    def through(self, to: Any, s: Any, out: Block) -> tuple[Any, Any]:
+        """Where a write into the array `to` goes, and what reads it: a view is written through."""
+        if isinstance(to, gast.Subscript) and self.taint.expr(to) and basic_index(to.slice):
+            if getattr(to.value, "fact", UNKNOWN).kind in NUMBERS:
+                owner, index = self.atom(to.value, s, out), self.index(to.slice, s, out)
+                read = gast.Subscript(clone(owner), clone(index), gast.Load())
+                return gast.Subscript(owner, index, gast.Store()), at(read, to)
+        owner = self.atom(to, s, out)
+        return gast.Subscript(owner, constant(...), gast.Store()), clone(owner)
 
     def write_result(
         self, function: Any, to: Any, args: list[Any], keywords: list[Any], s: Any, out: Block
     ) -> None:
         """Store what `function` returns for `to` and other arguments in `to`."""
-        if isinstance(to, gast.Subscript) and not dataflow.free_names(to.slice):  # a view, written through
-            place = gast.Subscript(self.atom(to.value, s, out), self.index(to.slice, s, out), gast.Store())
-            read = gast.Subscript(clone(place.value), clone(place.slice), gast.Load())
-            owner = self.temporary(at(read, to), s, out, "part", tainted=True)
-        else:
-            owner = self.atom(to, s, out)
-            place = gast.Subscript(clone(owner), constant(...), gast.Store())
+        place, read = self.through(to, s, out)
+        owner = read if is_atom(read) else self.temporary(read, s, out, "part", tainted=True)
         given = [self.argument(a, s, out) for a in args]
         named = [gast.keyword(k.arg, self.argument(k.value, s, out)) for k in keywords]
         result = at(gast.Call(self.support(function), [owner, *given], named), s)
@@ -741,7 +747,7 @@ class _Flatten:
             given = _with_subscripts(given)
         spread = any(isinstance(a, gast.Starred) for a in given)
         if isinstance(ufunc, np.ufunc) and len(given) == ufunc.nin + 1 and not spread:
-            result_into = self.atom(given.pop(), s, out)
+            result_into = self.through(given.pop(), s, out)
         given = self.arrays(ufunc, given, s, out)
         args = [self.argument(a, s, out) for a in given]
         keywords = []
@@ -756,18 +762,20 @@ class _Flatten:
                 into = (
                     k.value.elts[0] if isinstance(k.value, gast.Tuple) and len(k.value.elts) == 1 else k.value
                 )
-                result_into = self.atom(into, s, out)
+                result_into = self.through(into, s, out)
             else:
                 keywords.append(gast.keyword(k.arg, self.argument(k.value, s, out)))
         made = self.started(at(gast.Call(func, args, keywords), e), s, out)
         if result_into is None:
             return made
         t = self.temporary(made, s, out, tainted=True)
+        place, read = result_into
         if where is not None:
-            chosen = gast.Call(self.support(np.where), [where, t, clone(result_into)], [])
+            old = read if is_atom(read) else self.temporary(clone(read), s, out, "part", tainted=True)
+            chosen = gast.Call(self.support(np.where), [where, t, clone(old)], [])
             t = self.temporary(at(chosen, e), s, out, tainted=True)
-        out.append(assign(gast.Subscript(result_into, constant(...), gast.Store()), t, s))
-        return clone(result_into)
+        out.append(assign(place, t, s))
+        return clone(read)
 
     def ruled(self, e: Any) -> tuple[Any, list[Any]]:
         """The function with a rule that a call refers to, and its positional arguments."""

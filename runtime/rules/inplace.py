@@ -140,6 +140,12 @@ def fill_diagonal_values_rule(g, y, a, val, wrap=False):
     )
 
 
+@stores(np.copyto)
+def copied_values(dst, src, casting="same_kind", where=True):
+    """`dst` with the elements of `src` where the mask says so."""
+    return np.where(where, src, dst)
+
+
 def flat_values(a, index, v):
     """`a` after `a.flat[index] = v`."""
     made = np.array(a)
