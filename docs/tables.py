@@ -28,7 +28,7 @@ MODULES = (
         for m in ("", ".polynomial", ".chebyshev", ".legendre", ".hermite", ".hermite_e", ".laguerre")
     ),
     *(f"scipy.{m}" for m in ("special", "stats", "linalg", "fft", "signal", "signal.windows", "ndimage")),
-    *("scipy.integrate", "scipy.interpolate", "scipy.optimize"),
+    *("scipy.integrate", "scipy.interpolate", "scipy.optimize", "scipy.cluster.vq"),
     *("scipy.sparse", "scipy.sparse.linalg", "scipy.spatial.distance", "scipy.spatial.transform"),
 )
 PLACES = (*MODULES, "Generator", "RandomState", "ndarray")

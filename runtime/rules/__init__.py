@@ -34,6 +34,7 @@ LATER = {
     "numpy.fft": "fft",
     "numpy.polynomial": "series",
     "numpy.random": "random",
+    "scipy.cluster.vq": "scipy_cluster",
     "scipy.fft": "scipy_fft",
     "scipy.integrate": "scipy_integrate",
     "scipy.interpolate": "scipy_interpolate",

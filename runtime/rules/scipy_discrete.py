@@ -547,3 +547,23 @@ nondifferentiable(
         for d in (stats.norm, stats.uniform, stats.expon, stats.gamma, stats.beta, stats.t, stats.poisson)
     ],
 )
+
+
+for _distribution in (
+    *(stats.poisson, stats.bernoulli, stats.binom, stats.geom, stats.nbinom, stats.betabinom),
+    *(stats.zipf, stats.skellam, stats.hypergeom, stats.randint),
+):
+    nondifferentiable(_distribution.ppf, _distribution.isf, _distribution.median)
+
+
+@elementwise(stats.poisson.entropy, at=[2.5, P])
+def poisson_entropy(y, mu, loc=0):
+    """With E f(k + 1) - E f(k) for the slope of E f(k) at f = log k!."""
+    return mean_log_next(mu) - np.log(mu), 0
+
+
+def mean_log_next(mu):
+    """The mean of log(k + 1) for Poisson's k."""
+    largest = np.max(mu)
+    k = np.arange(int(largest + 20 * np.sqrt(largest) + 60))
+    return np.sum(stats.poisson.pmf(k, np.asarray(mu)[..., None]) * np.log1p(k), axis=-1)

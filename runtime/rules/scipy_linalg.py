@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
+from srcgrad.runtime.rules.callbacks import pulled, pushed
 from srcgrad.runtime.rules.decompositions import (
     eig,
     eig_forward,
@@ -1394,3 +1395,23 @@ nondifferentiable(
     linalg.dft, linalg.hadamard, linalg.helmert, linalg.hilbert, linalg.invhilbert, linalg.pascal
 )
 nondifferentiable(linalg.invpascal, linalg.issymmetric, linalg.ishermitian, linalg.bandwidth)
+
+
+def qr_applied(a, c, mode):
+    """What `qr_multiply` returns, with the factor Q written out."""
+    q, r = linalg.qr(a, mode="economic")
+    return q @ c if mode == "left" else c @ q, r
+
+
+@reverse(
+    linalg.qr_multiply,
+    wrt=("a", "c"),
+    at=[(square(3, 3), generic(2, 3)), (generic(3, 2), generic(2, 2), "left"), (generic(3, 2), generic(3))],
+)
+def qr_multiply(g, y, a, c, mode="right"):
+    return pulled(qr_applied, (a, c, mode), g, 2)
+
+
+@forward(linalg.qr_multiply)
+def qr_multiply_forward(a_dot, c_dot, y, a, c, mode="right"):
+    return pushed(qr_applied, (a, c, mode), (a_dot, 0.0)), pushed(qr_applied, (a, c, mode), (0.0, c_dot))
