@@ -33,6 +33,7 @@ from srcgrad.runtime import (
     tensor_save,
     tensor_views,
 )
+from srcgrad.runtime.autograd import api as _api  # noqa: F401  (gives Tensor its backward)
 from srcgrad.runtime.autograd.modes import (
     enable_grad,
     inference_mode,

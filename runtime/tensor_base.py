@@ -128,6 +128,13 @@ class Tensor:
         def __floordiv__(self, other: Any) -> Tensor: ...
         def __abs__(self) -> Tensor: ...
         def __getitem__(self, index: Any) -> Tensor: ...
+        def backward(
+            self,
+            gradient: Any = None,
+            retain_graph: bool | None = None,
+            create_graph: bool = False,
+            inputs: Any = None,
+        ) -> None: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
     def __new__(cls, *data: Any, device: Any = None, dtype: Any = None) -> Tensor:
@@ -299,18 +306,6 @@ class Tensor:
         if more.retains is None:
             more.retains = {}
         more.retains[number] = weakref.ref(self)
-
-    def backward(
-        self,
-        gradient: Any = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
-        inputs: Any = None,
-    ) -> None:
-        """Compute the gradients of the leaves that led here, and add them to their `.grad`."""
-        from srcgrad.runtime.autograd import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> Handle:
         """`hook(gradient)` is called when this tensor's gradient is complete, and may return another in its

@@ -14,7 +14,7 @@ import numpy as np
 from srcgrad.runtime import arrays, support
 from srcgrad.runtime.autograd.graph import LEAF, Node, target_of
 from srcgrad.runtime.autograd.nodes import rule_node, stand_in, version_of, watching
-from srcgrad.runtime.autograd.record import call, tracked
+from srcgrad.runtime.autograd.record import call, record_beside, tracked
 from srcgrad.runtime.tensor import public
 from srcgrad.runtime.tensor_base import Tensor, install, own_memory, shell, wrap
 from srcgrad.runtime.tensor_inplace import (
@@ -142,7 +142,8 @@ def _check(parts: list[Any], shape: tuple[int, ...]) -> None:
         raise IndexError("an index can only have a single ellipsis ('...')")
     shapes = [p.shape for p in parts if arrays.is_array(p) and p.dtype.kind != "b"]
     try:
-        np.broadcast_shapes(*shapes)
+        if len(shapes) > 1:
+            np.broadcast_shapes(*shapes)
     except ValueError:
         raise IndexError(
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
@@ -255,8 +256,9 @@ Index = watching(INDEX)
 
 
 def _indexed(self: Tensor, key: Any, out: Any, index: Any) -> Tensor:
-    result: Tensor = call(Index, (self, key), out=out)
-    if result._history is not None:
+    result = wrap(out)
+    if tracked((self,)) and result._array.dtype.kind in "fc":
+        record_beside(Index, result, self, (key,))
         members = index if type(index) is tuple else (index,)
         result._history.watched = [(t, version_of(t)) for t in members if isinstance(t, Tensor)]
     return result

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime.autograd.nodes import RuleNode, rule_node
-from srcgrad.runtime.autograd.record import call
+from srcgrad.runtime.autograd.record import call, record_list, record_rule, tracked
 from srcgrad.runtime.tensor import FUNCTIONS, public
-from srcgrad.runtime.tensor_base import Tensor, install
-from srcgrad.runtime.tensor_create import shape_argument
+from srcgrad.runtime.tensor_base import Tensor, install, wrap
+from srcgrad.runtime.tensor_create import convert, shape_argument
+from srcgrad.runtime.tensor_types import result_dtype
 from srcgrad.runtime.tensor_views import (
     CAT,
     CLONE,
@@ -119,13 +120,13 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def _joined(tensors: Any) -> list[Tensor]:
-    from srcgrad.runtime.tensor_create import convert
-    from srcgrad.runtime.tensor_types import result_dtype
-
     ts = list(tensors)
     for i, x in enumerate(ts):
         if not isinstance(x, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
+    d = ts[0]._array.dtype
+    if all(x._array.dtype is d for x in ts):
+        return ts
     d = result_dtype(tuple(x._array for x in ts))
     return [convert(x, d) if x._array.dtype != d else x for x in ts]
 
@@ -153,7 +154,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None)
                     f"{kept[0]._array.shape[k]} but got size "
                     f"{x._array.shape[k]} for tensor number {i} in the list."
                 )
-    return call(CAT, (kept, d), shown={"dim": d})
+    return _recorded(CAT, kept, d)
 
 
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
@@ -170,7 +171,17 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
                 f"{list(x._array.shape)} at entry {i}"
             )
     d = dimension(dim, ts[0]._array.ndim + 1)
-    return call(STACK, (ts, d), shown={"dim": d})
+    return _recorded(STACK, ts, d)
+
+
+def _recorded(kind: type[RuleNode], ts: list[Tensor], d: int) -> Tensor:
+    result = wrap(kind.function([x._array for x in ts], d))
+    if tracked(ts):
+        if result._array.dtype.char in "fd":
+            record_list(kind, result, ts, (d,), {"dim": d})
+        elif result._array.dtype.kind in "fc":
+            record_rule(kind, result, (ts, d), {}, {"dim": d})
+    return result
 
 
 def hstack(tensors: Any) -> Tensor:

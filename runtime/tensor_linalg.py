@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import arrays
+from srcgrad.runtime.autograd.modes import paused, state
 from srcgrad.runtime.autograd.nodes import rule_node
 from srcgrad.runtime.autograd.record import call, record_plain, record_rule, tracked
 from srcgrad.runtime.rules import neural_affine
@@ -84,16 +85,18 @@ def matmul_(self: Tensor, other: Any) -> Any:
     else:
         kind = MM
     try:
-        out = a @ b
+        result = wrap(a @ b)
     except ValueError:
         raise RuntimeError(f"shapes {a.shape} and {b.shape} cannot be multiplied") from None
-    result = wrap(out)
     if (
         self._history is not None
         or other._history is not None
         or self._more is not None
         or other._more is not None
-    ) and tracked((self, other)):
+    ) and (not paused or state.recording):
+        if self._more is not None or other._more is not None:
+            if not tracked((self, other)):
+                return result
         if kind is MM and (a.dtype is F32 or a.dtype is F64):
             record_plain(kind, result, (self, other))
         else:

@@ -482,9 +482,18 @@ for _kind in (CLIP, CLIP_TENSORS, CLAMP_MIN, CLAMP_MAX):
     _kind.hides_none = True
 
 
+_BOUNDS = (int, float, type(None))
+
+
 @public("clamp", "clip")
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, _kind: Any = None) -> Tensor:
     """`input` kept between `min` and `max`; on a bound the gradient is kept."""
+    char = input._array.dtype.char if isinstance(input, Tensor) else ""
+    if char in ("f", "d") and type(min) in _BOUNDS and type(max) in _BOUNDS and _kind is None:
+        if min is not None or max is not None:  # the common case, bare
+            a = input._array if min is None else np.maximum(input._array, min)
+            a = a if max is None else np.minimum(a, max)
+            return call(CLIP, (input, min, max), out=a, shown={"min": min, "max": max})
     from srcgrad.runtime.tensor_create import convert
 
     if min is None and max is None:

@@ -15,7 +15,15 @@ import numpy as np
 from srcgrad.runtime import arrays
 from srcgrad.runtime.autograd.graph import target_of
 from srcgrad.runtime.autograd.nodes import rule_node
-from srcgrad.runtime.autograd.record import NOTHING, call, raw_of, record_plain, record_rule, tracked
+from srcgrad.runtime.autograd.record import (
+    NOTHING,
+    call,
+    raw_of,
+    record_beside,
+    record_one,
+    record_rule,
+    tracked,
+)
 from srcgrad.runtime.rules import neural
 from srcgrad.runtime.tensor import FUNCTIONS, public, type_name
 from srcgrad.runtime.tensor_base import Tensor, wrap
@@ -96,7 +104,7 @@ def _reduced(
     if (input._history is not None or input._more is not None) and tracked((input,)):
         kind = kinds[0 if dim is None else 1]
         if a.dtype is out.dtype and (a.dtype is F32 or a.dtype is F64):
-            record_plain(kind, result, (input,), (), keywords, _shown(dim, axis, keepdim))
+            record_one(kind, result, input, (), keywords, _shown(dim, axis, keepdim))
         else:
             record_rule(kind, result, (input,), keywords, _shown(dim, axis, keepdim))
     return result
@@ -205,21 +213,25 @@ PAIRS: dict[str, Any] = {
 }
 
 
-def _along(kind: Any, input: Tensor, indices: Any, axis: int, keepdim: bool, name: str) -> Any:
+def _along(
+    kind: Any, input: Tensor, indices: Any, axis: int, keepdim: bool, name: str, values: Any = None
+) -> Any:
     """Values at `indices` along `axis`, as a named pair."""
     a = input._array
     picked = np.expand_dims(indices, axis) if not keepdim or indices.ndim < a.ndim else indices
-    values = np.take_along_axis(a, picked, axis)
-    result = wrap(values if keepdim else np.squeeze(values, axis)[()])
+    if values is None:
+        values = np.take_along_axis(a, picked, axis)
+    first = (slice(None),) * axis + (0,)
+    result = wrap(values if keepdim else values[first])
     if tracked((input,)):
         full = wrap(values)
-        record_rule(kind, full, (input, picked, axis), {}, {"dim": axis, "keepdim": keepdim})
+        record_beside(kind, full, input, (picked, axis), {"dim": axis, "keepdim": keepdim})
         if keepdim:
             result = full
         else:
             node = full._history
             result._history = _Squeezed.over(node, axis)
-    return PAIRS[name](result, wrap(picked if keepdim else np.squeeze(picked, axis)[()]))
+    return PAIRS[name](result, wrap(picked if keepdim else picked[first]))
 
 
 def _alone(kind: Any, input: Tensor) -> Tensor:
@@ -295,7 +307,8 @@ def _extremum(name: str, compute: Callable[..., Any], where: Callable[..., Any])
             return PAIRS[name](_alone(EXTREMUM[name, True], input), wrap(np.int64(0)))
         if a.shape[d] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-        return _along(EXTREMUM[name, True], input, where(a, axis=d), d, keepdim, name)
+        values = compute(a, axis=d, keepdims=True)
+        return _along(EXTREMUM[name, True], input, where(a, axis=d), d, keepdim, name, values)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (

@@ -14,12 +14,14 @@ import numpy as np
 from srcgrad.runtime import arrays
 from srcgrad.runtime.autograd.modes import paused, state
 from srcgrad.runtime.autograd.nodes import RuleNode, rule_node
-from srcgrad.runtime.autograd.record import NOTHING, call, record_plain, record_rule, tracked
+from srcgrad.runtime.autograd.record import NOTHING, call, record_one, record_rule, tracked
 from srcgrad.runtime.tensor import public
 from srcgrad.runtime.tensor_base import More, Tensor, install, own_memory, wrap
 from srcgrad.runtime.tensor_create import shape_argument
-from srcgrad.runtime.tensor_types import F32, F64
+from srcgrad.runtime.tensor_types import F32, F64, as_dtype
+from srcgrad.runtime.tensor_types import dtype as Dtype
 
+_new = object.__new__
 VIEW = rule_node("ViewBackward0", np.reshape)
 UNSAFE_VIEW = rule_node("UnsafeViewBackward0", np.reshape)
 T_NODE = rule_node("TBackward0", np.transpose)
@@ -104,7 +106,7 @@ def called(
     if (input._history is not None or input._more is not None) and tracked((input,)):
         dtype = input._array.dtype
         if dtype is out.dtype and (dtype is F32 or dtype is F64):
-            record_plain(kind, result, (input,), rest, keywords, shown)
+            record_one(kind, result, input, rest, keywords, shown)
         elif out.dtype.kind in "fc":
             record_rule(kind, result, (input, *rest), keywords, shown)
     return result
@@ -121,11 +123,13 @@ def view_of(
 ) -> Tensor:
     """A view with values `array`, recorded as `kind` over `args`; `function(source, *function_args)` makes
     it again."""
-    result = wrap(array)
+    result = _new(Tensor)
+    result._array = array
+    result._history = result._grad = result._more = None
     if source._history is not None or source._more is not None:
-        if tracked((source,)):
+        if (not paused or state.recording) and (source._more is None or source._fresh_history() is not None):
             if array.dtype is F32 or array.dtype is F64:
-                record_plain(kind, result, (source,), args, NOTHING, shown)
+                record_one(kind, result, source, args, NOTHING, shown)
             else:
                 record_rule(kind, result, (source, *args), {}, shown)
     return attach(result, source, function, function_args)
@@ -162,9 +166,7 @@ def resolved(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
 @public("view", function=False)
 def view(self: Tensor, *shape: Any) -> Tensor:
     """The same memory in another shape (or reinterpreted as another dtype)."""
-    from srcgrad.runtime.tensor_types import as_dtype, dtype
-
-    if len(shape) == 1 and isinstance(shape[0], dtype | np.dtype):
+    if len(shape) == 1 and isinstance(shape[0], Dtype | np.dtype):
         return attach(wrap(own_memory(self).view(as_dtype(shape[0]).numpy)), self, view, shape)
     new = resolved(shape_argument(shape), self._array.size)
     a = own_memory(self)

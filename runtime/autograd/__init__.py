@@ -39,7 +39,9 @@ def __getattr__(name: str) -> Any:
     if name in ("functional", "function"):
         return importlib.import_module(f"srcgrad.runtime.autograd.{name}")
     if name in _PLACES:
-        return getattr(importlib.import_module(f"srcgrad.runtime.autograd.{_PLACES[name]}"), name)
+        found = getattr(importlib.import_module(f"srcgrad.runtime.autograd.{_PLACES[name]}"), name)
+        globals()[name] = found  # so that this function isn't asked again
+        return found
     raise AttributeError(f"module 'srcgrad.runtime.autograd' has no attribute '{name}'")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from srcgrad.runtime.autograd import engine
 from srcgrad.runtime.autograd.graph import LEAF, Port, edge, target_of
-from srcgrad.runtime.tensor_base import Tensor, wrap
+from srcgrad.runtime.tensor_base import Tensor, install, wrap
 
 
 class _Warned:
@@ -54,13 +54,17 @@ def _seed(output: Tensor, g: Any, graph: bool, index: int) -> Any:
     return g if graph else g._array
 
 
+def _no_graph(i: int) -> RuntimeError:
+    return RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+
+
 def _roots(outputs: Sequence[Tensor], grads: Sequence[Any], graph: bool) -> list[tuple[Any, Any]]:
     if len(outputs) != len(grads):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     roots = []
     for i, (output, g) in enumerate(zip(outputs, grads, strict=True)):
         if output._fresh_history() is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise _no_graph(i)
         roots.append((target_of(output), _seed(output, g, graph, i)))
     return roots
 
@@ -106,6 +110,26 @@ def backward(
         g = found.get(position)
         if g is not None:
             _accumulate_into(t, g, create_graph)
+
+
+def _backward_of_one(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Compute the gradients of the leaves that led here, and add them to their `.grad`."""
+    if create_graph or inputs is not None or isinstance(gradient, tuple | list):
+        return backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    if (target := target_of(self)) is None:
+        raise _no_graph(0)
+    engine.run([(target, _seed(self, gradient, False, 0))], False, bool(retain_graph))
+
+
+_backward_of_one.__name__ = "backward"
+_backward_of_one.__qualname__ = "Tensor.backward"
+install(backward=_backward_of_one)
 
 
 def _accumulate_into(t: Tensor, g: Any, graph: bool) -> None:

@@ -452,7 +452,8 @@ class RuleNode(RuleUser):
                 check_version(x, 0 if self.versions is None else self.versions[0])
             x = x._array
         if len(self._targets) == 1:
-            return (made.function(g, y, x, *saved[1:], **self.keywords),)
+            got = made.function(g, y, x, *saved[1:], **self.keywords)
+            return got if type(got) is tuple else (got,)
         args = [x]
         for i in range(1, len(saved)):
             x = saved[i]

@@ -280,6 +280,41 @@ def _plan(kind: type[RuleNode], mask: int, count: int) -> Any:
     return found
 
 
+def record_one(
+    kind: type[RuleNode],
+    result: Tensor,
+    x: Tensor,
+    rest: tuple[Any, ...] = (),
+    keywords: dict[str, Any] = NOTHING,
+    shown: dict[str, Any] | None = None,
+) -> None:
+    """`record_plain` for one input, which is tracked."""
+    history = x._history if x._more is None else x._fresh_history()
+    made, keeps, saves = kind.plans.get(1) or _plan(kind, 1, 1)
+    node: Any = _new(kind)
+    node._targets, node._number, node._extras = (x if history is LEAF else history,), next(numbers), None
+    node.recipe, node.keywords, node.layout, node.complex = made, keywords, _LAYOUTS[1], False
+    node.like, node.shown, node.plain, node.saves, node.outputs = None, shown, True, saves, 1
+    node.versions = None
+    if keeps[0] == 2:
+        node.saved = [x, *rest]
+        if x._counter is not None and x._counter[0]:
+            node.versions = [x._counter[0], *[0] * len(rest)]
+    elif keeps[0] == 1:
+        a = x._array
+        node.saved = [a if a.nbytes <= _SMALL else stand_in(a), *rest]
+    else:
+        node.saved = [None, *rest]
+    result._history = node
+    if made.result:
+        node.save_result(result)
+    else:
+        node.out = result._array if made.outline else None
+        node.counter = None
+    if modes.watched:
+        announce(node)
+
+
 def record_plain(
     kind: type[RuleNode],
     result: Tensor,
@@ -313,14 +348,13 @@ def record_plain(
     node.like, node.shown, node.plain, node.saves, node.outputs = None, shown, True, saves, 1
     saved: list[Any] = []
     versions: Any = None
-    for i, x in enumerate(inputs):
-        keep = keeps[i]
+    for x, keep in zip(inputs, keeps):  # noqa: B905  (of one length, and in the fast path)
         if keep == 2:
-            saved.append(x)
             counter = x._counter
             if counter is not None and (counter[0] or versions is not None):
                 versions = versions or [0] * (len(inputs) + len(rest))
-                versions[i] = counter[0]
+                versions[len(saved)] = counter[0]
+            saved.append(x)
         elif keep == 1:
             a = x._array
             saved.append(a if a.nbytes <= _SMALL else stand_in(a))
@@ -364,5 +398,70 @@ def call(
     several = isinstance(out, list | tuple)
     results: Any = [wrap(o) for o in out] if several else wrap(out)
     if tracked(args) and (several or results._array.dtype.kind in "fc"):
-        record_rule(kind, results, args, keywords, shown)
+        if not several and _is_plain(kind, args, results._array.dtype):
+            record_one(kind, results, args[0], tuple(args[1:]), keywords, shown)
+        else:
+            record_rule(kind, results, args, keywords, shown)
     return results
+
+
+_NUMBERS = (int, float)
+_CONSTANTS = {int, float, bool, str, slice, type(None)}
+
+
+def _is_plain(kind: type[RuleNode], args: Sequence[Any], dtype: Any) -> bool:
+    """Whether `record_one` will do: one Tensor in front, of the result's real dtype, and then constants."""
+    x = args[0]
+    if not isinstance(x, Tensor) or x._array.dtype is not dtype or dtype.char not in "fd":
+        return False
+    for a in args[1:]:
+        if type(a) not in _CONSTANTS and not (type(a) is tuple and all(type(e) in _CONSTANTS for e in a)):
+            return False
+    positions, star = _positions(kind.find_rule())
+    if star is not None or positions[0] != 0:
+        return False
+    for p in positions[1:]:
+        if p < len(args) and type(args[p]) not in _NUMBERS and not (kind.hides_none and args[p] is None):
+            return False
+    return True
+
+
+def record_beside(
+    kind: type[RuleNode],
+    result: Tensor,
+    x: Tensor,
+    rest: tuple[Any, ...],
+    shown: dict[str, Any] | None = None,
+) -> None:
+    """Record an operation on one Tensor, beside arrays that it keeps."""
+    dtype = x._array.dtype
+    if dtype is result._array.dtype and dtype.char in "fd":
+        record_one(kind, result, x, rest, NOTHING, shown)
+        result._history.saves = True
+    else:
+        record_rule(kind, result, (x, *rest), {}, shown)
+
+
+def record_list(
+    kind: type[RuleNode], result: Tensor, tensors: list[Tensor], rest: tuple[Any, ...], shown: dict[str, Any]
+) -> None:
+    """`record_rule` for a list of Tensors of the result's real dtype, of which the rule reads the shapes."""
+    node: Any = _new(kind)
+    targets = tuple([target_of(x) for x in tensors])
+    node._targets, node._number, node._extras = targets, next(numbers), None
+    made: Any = _listed(kind)  # type: ignore[arg-type]
+    node.recipe, node.keywords, node.layout = made, NOTHING, ((0, len(targets)),)
+    node.like, node.shown, node.outputs = None, shown, 1
+    node.complex = node.plain = node.saves = False
+    arrays = [x._array for x in tensors]
+    node.saved = ([a if a.nbytes <= _SMALL else stand_in(a) for a in arrays], *rest)
+    node.versions = node.out = node.counter = None
+    node.version = 0
+    result._history = node
+    if modes.watched:
+        announce(node)
+
+
+@functools.cache
+def _listed(kind: type[RuleNode]) -> Recipe:
+    return recipe(kind.find_rule(), (True,))

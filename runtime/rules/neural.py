@@ -64,6 +64,8 @@ def erfc(x):
     >>> abs(float(erfc(np.float64(0.5))) - math.erfc(0.5)) < 1e-15
     True
     """
+    if type(x) is np.ndarray and x.size <= 32 and x.dtype.char in "fd":  # below are 60 calls
+        return np.array([math.erfc(v) for v in x.ravel().tolist()], x.dtype).reshape(x.shape)[()]
     y = np.abs(x)
     s = np.where(y > 0.46875, 0.0, y * y)
     a, b = _ERF_A[4] * s, s
@@ -92,6 +94,8 @@ def erfc(x):
 
 def erf(x):
     """The error function."""
+    if type(x) is np.ndarray and x.size <= 32 and x.dtype.char in "fd":
+        return np.array([math.erf(v) for v in x.ravel().tolist()], x.dtype).reshape(x.shape)[()]
     y = np.abs(x)
     s = np.where(y > 0.46875, 0.0, y * y)
     a, b = _ERF_A[4] * s, s
