@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+import types
 
 import pytest
 
@@ -37,3 +39,19 @@ def test_pictures_name_the_extra():
         pytest.skip("Graphviz is installed")
     with pytest.raises(sg.MissingExtra, match="viz"):
         viz.graph(sg.ones(1, requires_grad=True) * 2).svg()
+
+
+def test_pictures_are_graphvizs(monkeypatch, tmp_path):
+    class Source:
+        def __init__(self, source):
+            self.source = source
+
+        def pipe(self, format):
+            return f"<{format}> {self.source}".encode()
+
+    monkeypatch.setitem(sys.modules, "graphviz", types.SimpleNamespace(Source=Source))
+    drawn = viz.graph(sg.ones(1, requires_grad=True) * 2)
+    assert drawn.svg().startswith("<svg> digraph") and drawn.png().startswith(b"<png>")
+    assert drawn._repr_mimebundle_()["image/svg+xml"] == drawn.svg()
+    drawn.save(str(tmp_path / "graph.pdf"))
+    assert (tmp_path / "graph.pdf").read_bytes().startswith(b"<pdf>")
