@@ -374,6 +374,12 @@ class Unknown:
     def _itself(self, *_: Any, **__: Any) -> Unknown:
         return self
 
+    def __float__(self) -> float:
+        raise NoRule(self.message)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NoRule(self.message)
+
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _itself
     __array_ufunc__ = __array_function__ = _itself
 

@@ -57,6 +57,7 @@ def flat(tree, like):
         return np.concatenate([np.zeros(0), *(flat(part_of(tree, i), v) for i, v in enumerate(like))])
     if like is None:
         return np.zeros(0)
+    trees.known(tree)
     return (
         np.zeros(np.size(like)) if tree is None or trees.is_zero(tree) else np.ravel(np.asarray(tree, float))
     )

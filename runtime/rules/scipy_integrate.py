@@ -466,19 +466,23 @@ class Equation:
         for i in range(len(times) - 1, 0, -1):
             t_bar[i] = g[i] @ self.slope(times[i], states[i])
             state = state + g[i]
-            path = integrate.solve_ivp(
-                self.slope, (times[i - 1], times[i]), states[i - 1], dense_output=True, **TOLERANCES
-            ).sol
-
-            def backwards(t, both, path=path):
-                y_bar, bars = self.bars(t, path(t), both[:n])
-                return -np.concatenate([np.ravel(y_bar), flat(bars, like)])
-
+            back = self.backwards(states[i - 1], times[i - 1], times[i], like)
             both = np.concatenate([state, total])
-            end = integrate.solve_ivp(backwards, (times[i], times[i - 1]), both, **TOLERANCES).y[:, -1]
+            end = integrate.solve_ivp(back, (times[i], times[i - 1]), both, **TOLERANCES).y[:, -1]
             state, total = end[:n], end[n:]
         t_bar[0] = -state @ self.slope(times[0], states[0])
         return state + g[0], unflat(total, like), t_bar
+
+    def backwards(self, start, early, late, like):
+        """The adjoint equation along the solution between two times."""
+        path = integrate.solve_ivp(self.slope, (early, late), start, dense_output=True, **TOLERANCES).sol
+        n = len(start)
+
+        def slope(t, both):
+            y_bar, bars = self.bars(t, path(t), both[:n])
+            return -np.concatenate([np.ravel(y_bar), flat(bars, like)])
+
+        return slope
 
     def tangents(self, times, states, start, f_dot, args_dot):
         """The tangents of all states, for that of the first state and those of the parameters."""

@@ -308,7 +308,7 @@ def cho_solve(g, y, c_and_lower, b, *, check_finite=True):
         c_bar = a_bar @ np.conj(factor) + np.conj(a_bar.mT @ factor)
     else:
         c_bar = np.conj(factor) @ a_bar + np.conj(factor @ a_bar.mT)
-    return [triangle(c_bar, lower), None], np.reshape(inner, np.shape(b))
+    return [triangle(c_bar, lower), 0.0], np.reshape(inner, np.shape(b))
 
 
 @forward(linalg.cho_solve)
@@ -439,7 +439,7 @@ def lu_solve(g, y, lu_and_piv, b, trans=0, *, check_finite=True):
     a_bar = -column(y) @ b_bar.mT if trans else -b_bar @ column(y).mT
     a_bar = a_bar[pivoted(pivots, len(factors))]
     lower, upper = unpacked(factors)
-    return [packed(a_bar @ upper.mT, lower.mT @ a_bar), None], np.reshape(b_bar, np.shape(b))
+    return [packed(a_bar @ upper.mT, lower.mT @ a_bar), np.zeros_like(pivots)], np.reshape(b_bar, np.shape(b))
 
 
 @forward(linalg.lu_solve)
@@ -1162,7 +1162,7 @@ def cho_solve_banded(g, y, cb_and_lower, b, *, check_finite=True):
     inner = np.conj(linalg.cho_solve_banded((cb, lower), np.conj(g)))
     a_bar, factor = -column(inner) @ column(y).T, factor_of(cb, lower)
     full = a_bar @ np.conj(factor) + np.conj(a_bar.T @ factor)
-    return [band_of(full if lower else adjoint(full), cb, lower), None], unbroadcast(inner, b)
+    return [band_of(full if lower else adjoint(full), cb, lower), 0.0], unbroadcast(inner, b)
 
 
 @forward(linalg.cho_solve_banded)

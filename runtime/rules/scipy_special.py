@@ -1203,7 +1203,7 @@ if hasattr(special, "legendre_p"):
 
     @elementwise(special.legendre_p, at=DEGREES)
     def legendre_p(y, n, z):
-        return None, (n + 1) / 2 * special.eval_jacobi(n - 1, 1, 1, z)
+        return None, np.expand_dims((n + 1) / 2 * special.eval_jacobi(n - 1, 1, 1, z), 0)
 
     @elementwise(special.sph_harm_y, shape=None, at=[(3, 1, 0.7, 0.4), (2, 2, P, U), (2, 0, 0.7, 0.3)])
     def sph_harm_y(y, n, m, theta, phi):
