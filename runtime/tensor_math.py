@@ -155,8 +155,8 @@ for _names, _function, _node, _keep in (
     ("erfc", neural.erfc, "Erfc", "input"),
     ("reciprocal", np.reciprocal, "Reciprocal", "result"),
     ("sinc", np.sinc, "Sinc", "input"),
-    ("deg2rad", np.deg2rad, "Mul", None),
-    ("rad2deg", np.rad2deg, "Mul", None),
+    ("deg2rad", np.deg2rad, "Deg2Rad", None),
+    ("rad2deg", np.rad2deg, "Rad2Deg", None),
 ):
     _unary(_names, _function, _node, True, _keep)
 
@@ -233,7 +233,12 @@ _flat("sgn", _sign, "Sgn")
 def frac(input: Tensor) -> Tensor:
     if input._array.dtype.kind not in "f":
         raise NotImplementedError(f"\"frac_cpu\" not implemented for '{type_name(input._array.dtype)}'")
-    return input - FUNCTIONS["trunc"](input)
+    return meet(FRAC, neural.frac, (input,))
+
+
+FRAC, LOGIT = (
+    elementwise_node(n, f, 1) for n, f in (("FracBackward0", neural.frac), ("LogitBackward0", neural.logit))
+)
 
 
 # --- division, remainders, powers ---------------------------------------------------------------------------
@@ -528,8 +533,7 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: Any = None, neginf: Any 
 
 @public("logit")
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    x = input if eps is None else clamp(input, eps, 1 - eps)
-    return (x / (1 - x)).log()
+    return meet(LOGIT, neural.logit, (input,), floating=True, eps=eps)
 
 
 CONJ = rule_node("ConjBackward0", np.conjugate)

@@ -432,6 +432,24 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     )
 
 
+@public("mode")
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """The value that occurs most often (the smallest of several), and where it stands last."""
+    a = input._array
+    d = dimension(dim, a.ndim)
+    kind = rule_node("ModeBackward0", np.take_along_axis)
+    if not a.ndim:
+        return PAIRS["mode"](_alone(kind, input), wrap(np.int64(0)))
+    rows = np.moveaxis(a, d, -1)
+    counts = np.sum(rows[..., :, None] == rows[..., None, :], axis=-1)
+    often = counts == np.max(counts, axis=-1, keepdims=True)
+    value = np.take_along_axis(rows, np.argsort(rows, axis=-1), -1)
+    oftens = np.take_along_axis(often, np.argsort(rows, axis=-1), -1)
+    value = np.take_along_axis(value, np.argmax(oftens, axis=-1)[..., None], -1)
+    last = rows.shape[-1] - 1 - np.argmax(np.flip(rows == value, -1), axis=-1)
+    return _along(kind, input, last, d, keepdim, "mode")
+
+
 MEDIAN = rule_node("MedianBackward1", np.take_along_axis)
 
 
@@ -675,10 +693,10 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
 
 
 @public("nansum")
-def nansum(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     return call(
         rule_node("NansumBackward0", np.nansum),
-        (_wide(input, None),),
+        (_wide(input, dtype),),
         {"axis": axes_of(dim, input._array.ndim), "keepdims": keepdim},
     )
 
@@ -690,17 +708,8 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{type_name(input._array.dtype)}"
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return _nanmean(input, dim, keepdim)
-
-
-def _nanmean(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    return call(
-        rule_node("NanmeanBackward0", np.nanmean),
-        (input,),
-        {"axis": axes_of(dim, input._array.ndim), "keepdims": keepdim},
-    )
+    there = wrap(~np.isnan(input._array))
+    return nansum(input, dim, keepdim) / sum(there, dim, keepdim)
 
 
 for _n in ("cumsum", "cumprod", "softmax", "log_softmax"):

@@ -198,6 +198,30 @@ def softplus_rule(y, x, *, beta=1.0, threshold=20.0):
     return np.where(beta * x > threshold, 1, sigmoid(beta * x))
 
 
+def frac(x):
+    """What stands behind the point."""
+    return x - np.trunc(x)
+
+
+@elementwise(frac, at=[0.7, X + 0.1])
+def frac_rule(y, x):
+    return np.ones_like(x)
+
+
+def logit(x, *, eps=None):
+    """`log(x / (1 - x))`, of `x` kept `eps` away from 0 and 1."""
+    x = x if eps is None else np.minimum(np.maximum(x, eps), 1 - eps)
+    return np.log(x / (1 - x))
+
+
+@elementwise(logit, at=[0.7, [0.2, 0.9], case([0.05, 0.5, 0.97], eps=0.1)])
+def logit_rule(y, x, *, eps=None):
+    low = 0.0 if eps is None else eps
+    inside = (x >= low) & (x <= 1 - low)
+    slope = 1 / np.where(inside, x * (1 - x), 1)
+    return np.where(inside, slope, np.nan if eps is None else 0.0)
+
+
 def elu(x, *, alpha=1.0, scale=1.0, input_scale=1.0):
     """`scale * x` above 0, `scale * alpha * (exp(input_scale * x) - 1)` below."""
     return scale * np.where(x > 0, x, alpha * np.expm1(input_scale * np.minimum(x, 0)))
