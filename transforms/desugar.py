@@ -444,9 +444,7 @@ class _Desugar:
             return False
         a = e.func.args
         plain = not (a.vararg or a.kwarg or a.kwonlyargs or any(isinstance(x, gast.Starred) for x in e.args))
-        if not plain or len(e.args) != len(a.posonlyargs) + len(a.args) or _has_walrus(e.func.body):
-            return False
-        return self.depth == 0 or not _keeps(e.func.body)
+        return plain and len(e.args) == len(a.posonlyargs) + len(a.args) and not _has_walrus(e.func.body)
 
     def named_attribute(self, e: Any) -> Any:
         """`getattr(x, "a", d)` with its attribute written out."""
@@ -536,7 +534,14 @@ class _Desugar:
             if self.taint.expr(value):
                 self.taint.names.add(made)
             out.append(assign(made, value, s))
-        return self.expr(_Rename(renamed).visit(clone(e.func.body)), s, out)
+        body = _Rename(renamed).visit(clone(e.func.body))
+        for function in _kept(body) if self.depth else ():  # each time round has variables of its own
+            for n in sorted(dataflow.free_names(function) & set(renamed.values())):
+                own = self.names.fresh(n)
+                function.body = _Rename({n: own}).visit(function.body)
+                function.args.kwonlyargs.append(gast.Name(own, gast.Param(), None, None))
+                function.args.kw_defaults.append(name(n))
+        return self.expr(body, s, out)
 
     def comprehension(self, e: Any, s: Any, out: Block) -> Any:
         if isinstance(e, gast.SetComp):
@@ -647,10 +652,10 @@ class _Rename(gast.NodeTransformer):
         return node
 
 
-def _keeps(e: Any) -> bool:
-    """Does an expression make a function that may be called after it was evaluated?"""
+def _kept(e: Any) -> list[Any]:
+    """The functions that an expression makes which may be called after it was evaluated."""
     applied = {id(n.func) for n in nodes.walk(e) if isinstance(n, gast.Call)}
-    return any(isinstance(n, gast.Lambda) and id(n) not in applied for n in nodes.walk(e))
+    return [n for n in nodes.walk(e) if isinstance(n, gast.Lambda) and id(n) not in applied]
 
 
 def _has_walrus(e: Any) -> bool:

@@ -543,10 +543,10 @@ class Simplify:
         for s in self.body:
             for node in _in_order(s):
                 order.setdefault(node, None)
-        functions = {s.name for s in _all(self.body) if isinstance(s, gast.FunctionDef)}
-        fixed = {
-            n for n in order if n not in self.made or n in self.pinned or n in self.parameters
-        } | functions
+        functions = [s for s in _all(self.body) if isinstance(s, gast.FunctionDef)]
+        fixed = {n for n in order if n not in self.made or n in self.pinned or n in self.parameters}
+        for s in functions:  # by which they are called
+            fixed |= {s.name, *(p.id for p in dataflow.parameters(s))}
         taken = self.reserved | fixed
         renamed: dict[str, str] = {}
         for n in order:

@@ -86,6 +86,15 @@ def applied_at_once(x):
     return (lambda t: t * x)(y)
 
 
+def factories_in_a_loop(x):
+    kept = []
+    for i in range(3):
+        kept.append((lambda k: lambda t: x * t + k)(x * i))
+    total = sum(function(x) for function in kept)
+    x = x * total
+    return kept[2](x)
+
+
 LATE = [
     over_a_loop_variable,
     bound_after_the_loop,
@@ -95,6 +104,7 @@ LATE = [
     through_another_function,
     bound_in_branches,
     applied_at_once,
+    factories_in_a_loop,
 ]
 
 
