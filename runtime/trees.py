@@ -240,6 +240,21 @@ def match(g: Any, x: Any) -> Any:
     return g
 
 
+def conform(g: Any, x: Any) -> Any:
+    """The cotangent `g` of `x`; if it is of another structure, it is a zero that was made for another value.
+
+    >>> conform([0.0], [1.0, 2.0])
+    [0.0, 0.0]
+    """
+    if isinstance(x, (np.ndarray, *NUMBERS)):
+        same = not isinstance(g, (list, dict)) and np.shape(g) in ((), np.shape(x))
+    elif isinstance(x, (list, tuple)):
+        same = isinstance(g, (list, tuple, np.ndarray)) and len(g) == len(x)
+    else:
+        same = isinstance(g, dict)
+    return g if same or is_zero(g) else zeros_like(x)
+
+
 def stored(g: Any, v: Any) -> Any:
     """The cotangent of `v` for `x[i] = v`, of which `g` is that of `x[i]`: summed where `v` was broadcast.
 
@@ -306,8 +321,8 @@ def like(g: Any, x: Any) -> Any:
     if isinstance(x, (bool, np.bool_)) or x is None or isinstance(x, (str, bytes)):
         return x
     if isinstance(x, NUMBERS):
-        if isinstance(g, np.ndarray):
-            g = g[()]
+        if isinstance(g, np.ndarray):  # with dimensions: zeros, where a name stood for something else later
+            g = unbroadcast(g, x) if g.ndim else g[()]
         if np.iscomplexobj(g) and not isinstance(x, (complex, np.complexfloating)):
             g = np.real(g)
         if isinstance(x, np.inexact) and not isinstance(x, float):

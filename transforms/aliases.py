@@ -346,6 +346,17 @@ class Aliases:
 
     # For the reverse pass -----------------------------------------------------------------------------------
 
+    def changed_after(self, n: str, loop: Any) -> bool:
+        """May what `n` holds be written once `loop` is done?"""
+        inside = {i for i, loops in self.loops.items() if id(loop) in loops}
+        around = set(self.loops.get(id(loop), ()))
+        last = max((self.position[i] for i in inside), default=0)
+        return any(
+            where not in inside and (self.position[where] > last or around & set(self.loops[where]))
+            for written, where in self.writes
+            if self.find(written) == self.find(n) or written.rstrip("*") == n
+        )
+
     @property
     def overwrites(self) -> bool:
         """Is anything written in place, or bound anew by an update?"""

@@ -40,7 +40,7 @@ from srcgrad.transforms.check import check
 from srcgrad.transforms.desugar import desugar, ends
 from srcgrad.transforms.facts import BOTTOM, UNKNOWN, Fact, Interpreter
 from srcgrad.transforms.load import load
-from srcgrad.transforms.normalize import normalize
+from srcgrad.transforms.normalize import MUTATORS, normalize
 from srcgrad.transforms.read import Source, fail, read
 from srcgrad.transforms.recording import Record
 from srcgrad.transforms.reverse import Reverse, fresh, written
@@ -254,7 +254,32 @@ class Unit:
         self.aliases.exposed = {self.aliases.find(n) for n in {*exposed, *self.mutated} - {"return"}}
         if "return" in exposed:
             self.aliases.exposed |= {self.aliases.find(n) for n in outputs}
+        self.refuse_hidden_writes(tree)
         tree.body[:0] = self.entry_guards()
+
+    def refuse_hidden_writes(self, tree: Any) -> None:
+        """Calls inside expressions that carry no derivative, such as a test, may not write into what does: no
+        pass would see it."""
+        for s in statements(tree.body):
+            if isinstance(s, (gast.FunctionDef, gast.ClassDef)):
+                continue
+            inside = {id(n) for block in dataflow.blocks(s) for x in block for n in nodes.walk(x)}
+            seen = {id(s.value)} if isinstance(s, (gast.Assign, gast.Expr)) else set()
+            for e in nodes.walk(s):
+                if not isinstance(e, gast.Call) or id(e) in inside | seen:
+                    continue
+                written = self.written_by(e, self.closures)
+                if isinstance(e.func, gast.Attribute) and e.func.attr in MUTATORS:
+                    written = [*written, e.func.value]
+                for n in {root(a).id for a in written if isinstance(root(a), gast.Name)} & self.taint.names:
+                    if self.interpreter.all.get(n, UNKNOWN).kind not in ("scalar", "string", "none"):
+                        raise fail(
+                            AliasError,
+                            self.source,
+                            e if hasattr(e, "lineno") else s,
+                            f"a call inside an expression writes into `{n}` here",
+                            "Make the call a statement of its own, and use its result.",
+                        )
 
     def entry_guards(self) -> list[Any]:
         """Checks at the start of a function that writes into its arguments: no two of them may share
@@ -1074,6 +1099,7 @@ class Emitter:
             if fact.kind in ("list", "dict") and unit.aliases.find(n) in written
         }
         worker.structure = self.externals.node(trees.structure)
+        worker.aliases = unit.aliases
         worker.block(reverse)
         self.facts = recorder_facts
         self.at_start: dict[str, str] = {}
@@ -1200,7 +1226,10 @@ class Emitter:
         else:
             pass_.replaced[id(s)] = [assign_tuple([v, saved], made, s)]
         changed: dict[str, str] = {}
+        numbers = set(unit.unclear(node))  # a guard has seen that these can't be written
         for p in pair.mutated:
+            if all(isinstance(a, gast.Name) and a.id in numbers for a in bound[p]):
+                continue
             atoms = [a for a in bound[p] if isinstance(a, gast.Name)]
             others = [
                 a.id for q, given_ in bound.items() if q != p for a in given_ if isinstance(a, gast.Name)
@@ -1210,7 +1239,11 @@ class Emitter:
                 what += ", which is passed in a way that can't be followed"
                 raise pass_.refuse(node, what, "Pass a name of its own, once.", AliasError)
             changed[p] = atoms[0].id
-        value = call(reverse, g, name(saved), *(name(pass_.buffer(n)) for n in changed.values()))
+        incoming = [
+            name(pass_.buffer(changed[p])) if p in changed else pass_.zero(bound[p][0].id)
+            for p in pair.mutated
+        ]
+        value = call(reverse, g, name(saved), *incoming)
         targets = []
         flows: list[tuple[str, Any]] = []
         for p in wanted:

@@ -14,6 +14,7 @@ what follows it moves into the other branch. Flags are made only where nesting f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -63,6 +64,7 @@ def desugar(source: Source, tree: gast.FunctionDef, names: Names, taint: Taint) 
     for node in nodes.walk(tree):
         if isinstance(node, (gast.FunctionDef, gast.Lambda)) and node is not tree:
             pass_.captured |= dataflow.free_names(node)
+    pass_.bindings = dataflow.binding_counts(tree.body)
     body = [s for s in tree.body if not _is_docstring(s, tree)]
     tree.body = _Exits(names, pass_.block(body)).function()
     return tree
@@ -84,6 +86,8 @@ class _Desugar:
         """Names that nested functions read."""
         self.depth = 0
         """How many loops are around."""
+        self.bindings: Counter[str] = Counter()
+        """How many statements bind each name."""
 
     # Statements ---------------------------------------------------------------------------------------------
 
@@ -286,7 +290,13 @@ class _Desugar:
             for i, d in enumerate(values):
                 if d is not None and self.taint.expr(d):
                     values[i] = self.temporary(self.expr(d, s, out), s, out, "default")
-        out.append(s)
+        if self.bindings[s.name] <= 1 or s.decorator_list:
+            out.append(s)
+            return
+        variable, s.name = s.name, self.names.fresh(s.name)  # the variable holds other things too
+        if variable in self.taint.names:
+            self.taint.names.add(s.name)
+        out += [s, assign(variable, name(s.name), s)]
 
     # Stores -------------------------------------------------------------------------------------------------
 

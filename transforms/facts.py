@@ -444,13 +444,9 @@ class Interpreter:
     def binary(self, op: Any, a: Fact, b: Fact) -> Fact:
         if isinstance(op, gast.MatMult):
             return _matmul(a, b)
-        if (
-            a.kind == b.kind == "list"
-            and isinstance(op, gast.Add)
-            and a.items is not None
-            and b.items is not None
-        ):
-            return Fact("list", items=join(a.items, b.items))
+        if a.kind == b.kind == "list" and isinstance(op, gast.Add):
+            known = a.items is not None and b.items is not None
+            return Fact("list", items=join(a.items, b.items) if known else None)
         if a.kind == "list" and b.kind == "scalar" and isinstance(op, gast.Mult):
             return a
         if (

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import string
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import gast
@@ -1038,16 +1038,18 @@ class _Rename:
         self.given: set[str] = set()
         self.unsure: set[str] = set()
         """Names that one of the paths that join leaves unbound."""
+        self.idle: set[str] = set()
+        """Names of variables that every round of a loop binds anew, whatever they were before."""
         self.late: dict[str, str] = {}
         """Variables that are bound again after a function which is kept has captured them, each with the
         variable that such functions read: it always has the present value."""
 
     def function(self) -> None:
         body = self.tree.body
-        dataflow.liveness(body, set(), self.live)
         self.local = dataflow.bound_names(body) | {p.id for p in dataflow.parameters(self.tree)}
         self.closures = {s.name: s for s in _walk_statements(body) if isinstance(s, gast.FunctionDef)}
         self.frees = self._free_variables()
+        dataflow.liveness(body, set(), self.live, self.frees)
         self.pinned = self._pinned(body)
         env = {p.id: p.id for p in dataflow.parameters(self.tree)}
         self.given = set(env)
@@ -1055,6 +1057,7 @@ class _Rename:
         self.present(list(env), env, self.tree, known)
         self.block(body, env)
         body[:0] = known
+        self.tree.idle = self.idle
         self.tree.late = {v: self.names.fresh(f"{n}_cell") for n, v in self.late.items()}
         copied = {
             s.value.id
@@ -1141,6 +1144,19 @@ class _Rename:
         holding = {n for n, s in self.closures.items() if any(_makes_functions(b) for b in s.body)}
         kept = {n: self._kept(self.closures[n]) for n in holding}
         bound_by = (gast.Assign, gast.AugAssign, gast.For, gast.With)
+        for s in _walk_statements(body):  # functions that carry no derivative stay as they are
+            if isinstance(s, (gast.FunctionDef, gast.ClassDef)):
+                continue
+            position, loops = places[id(s)]
+            applied = {id(e.func) for e in _own_expressions(s) if isinstance(e, gast.Call)}
+            for e in _own_expressions(s):
+                if isinstance(e, (gast.Lambda, gast.GeneratorExp)) and id(e) not in applied:
+                    pinned |= {
+                        n
+                        for n in dataflow.free_names(e) - self.taint.names
+                        for b in bindings.get(n, [])
+                        if places[b][0] > position or set(places[b][1]) & set(loops)
+                    }
         odd = {
             n for s in _walk_statements(body) if not isinstance(s, bound_by) for n in dataflow.head_binds(s)
         }
@@ -1375,8 +1391,13 @@ class _Rename:
             v for v in assigned if v in (around | after) and v not in self.pinned and v not in self.closures
         )
         heads = {}
+        read = dataflow.Liveness({}, self.frees).before(s.body, set(), None) | dataflow.head_reads(s)
+        if isinstance(s, gast.For):
+            read -= dataflow.head_binds(s)
         for v in carried:
             head = self.new(v)
+            if v not in read:
+                self.idle.add(head)
             if v in env:
                 out.append(assign(head, name(env[v]), s))
             elif v in around:
@@ -1409,12 +1430,12 @@ class _Rename:
         out.append(s)
 
     def _live_at_head(self, s: Any, after: set[str]) -> set[str]:
-        return dataflow.liveness([s], set(after)) | self._loop_carried(s, after)
+        return dataflow.liveness([s], set(after), None, self.frees) | self._loop_carried(s, after)
 
     def _loop_carried(self, s: Any, after: set[str]) -> set[str]:
         live = set(after) | dataflow.head_reads(s)
         while True:
-            inner = dataflow.Liveness({}).before(s.body, live, after)
+            inner = dataflow.Liveness({}, self.frees).before(s.body, live, after)
             new = live | (inner - dataflow.head_binds(s))
             if new == live:
                 return live
@@ -1566,6 +1587,16 @@ class _Rebind:
         bound = dataflow.bound_names(s.body) | {p.id for p in dataflow.parameters(s)}
         by = {k: name(v) for k, v in self.by.items() if k not in bound}
         s.body = [Substitute(by).visit(b) for b in s.body]
+
+
+def _own_expressions(s: Any) -> Iterator[Any]:
+    """The nodes of a statement outside the blocks that it holds."""
+    blocks = {id(x) for block in dataflow.blocks(s) for x in block}
+    todo = [s]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += [n for n in nodes.children(node) if id(n) not in blocks]
 
 
 def _uses(node: Any, s: Any) -> Any:

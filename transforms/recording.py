@@ -160,9 +160,12 @@ class Record:
         # has at the end of the iteration the structure with which the sweep starts.
         carried = dataflow.liveness(primal.body, set())
         position = self.earliest(primal.body, set(needed))
+        if any(n in self.growing and self.changed_after(n, primal) for n in needed):
+            position = len(primal.body) - stops  # their structure as it is at the end
         rebound = dataflow.bound_names(primal.body[:position])
         heads = {n: self.names.fresh(n + "_old") for n in needed if n in carried & rebound}
-        items = [name(heads[n]) if n in heads else self.kept(n) if n in carried else name(n) for n in needed]
+        by_value = {n for n in needed if n in carried or self.changed_after(n, primal)}
+        items = [name(heads[n]) if n in heads else self.kept(n) if n in by_value else name(n) for n in needed]
         item: Any = items[0] if len(items) == 1 else tuple_(items)
         push = expression(call(attribute(saved, "append"), item), primal)
         push.records = saved
@@ -232,6 +235,12 @@ class Record:
     growing: set[str] = set()
     """Containers whose structure changes."""
     structure: Any = None
+
+    aliases: Any = None
+
+    def changed_after(self, n: str, loop: Any) -> bool:
+        """May the container `n` change once the loop is done?"""
+        return n in self.growing and self.aliases.changed_after(n, loop)
 
     def earliest(self, body: Block, needed: set[str]) -> int:
         """The first place in a loop's body at which everything that is to be saved has its value."""

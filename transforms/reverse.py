@@ -837,6 +837,10 @@ class Reverse:
         g = self.cotangent(v, s)
         if g is None:
             return
+        if v in getattr(self.tree, "idle", ()) and self.kind(v) not in ("scalar", "array"):
+            # Its zero was made for the value that came after, which may have been of another structure.
+            now = op.operands[0][1] if op.kind == "copy" and op.operands else v
+            g = call(self.external(trees.conform), g, name(now))
         self.flow(op, g, v, s)
         self.masks = ()
 

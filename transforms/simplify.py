@@ -88,6 +88,7 @@ class Simplify:
         self.body, self.parameters, self.facts = body, parameters, facts
         self.temporaries, self.family, self.lookup = temporaries, family, lookup
         self.kept = pinned
+        self.lambdas = any(isinstance(e, gast.Lambda) for s in body for e in nodes.walk(s))
         self.made, self.reserved = made, reserved
 
     def pin(self) -> None:
@@ -97,16 +98,16 @@ class Simplify:
         for s in _all(self.body):
             if isinstance(s, gast.FunctionDef):
                 self.pinned |= dataflow.free_names(s)
-            elif isinstance(s, gast.Assign) and isinstance(s.value, gast.Call):
-                for a in s.value.args:
-                    if isinstance(a, gast.Lambda):
-                        self.pinned |= dataflow.free_names(a)
             elif isinstance(s, (gast.Global, gast.Nonlocal)):
                 self.pinned |= set(s.names)
             elif isinstance(s, (gast.Import, gast.ImportFrom)):
                 self.pinned |= dataflow.bound_names([s])
             elif isinstance(s, gast.Match):
                 self.pinned |= dataflow.bound_names([c.pattern for c in s.cases])
+        for s in self.body if self.lambdas else ():
+            for e in nodes.walk(s):
+                if isinstance(e, gast.Lambda):
+                    self.pinned |= dataflow.free_names(e)
 
     def run(self) -> None:
         _drop_self_copies(self.body)

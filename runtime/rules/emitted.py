@@ -73,6 +73,16 @@ def match_forward(g_dot, y, g_, x):
     return trees.match(g_dot, x)
 
 
+@reverse(trees.conform, wrt="g_", alias="maybe", at=[([1.0, 2.0], [0.0, 0.0])])
+def conform(g, y, g_, x):
+    return trees.part(g, g_)
+
+
+@forward(trees.conform)
+def conform_forward(g_dot, y, g_, x):
+    return trees.conform(g_dot, x)
+
+
 @reverse(trees.stored, wrt="g_", alias="maybe", at=[(np.array([1.0, 2.0]), 3.0), ([1.0, 2.0], [0.0, 0.0])])
 def stored(g, y, g_, v):
     return trees.part(g, g_)

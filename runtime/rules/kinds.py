@@ -56,6 +56,7 @@ TAGS: dict[str, list[Any]] = {
         support.unbroadcast,
         trees.match,
         trees.stored,
+        trees.conform,
         trees.like,
         support.expand,
         support.scatter,

@@ -232,3 +232,74 @@ def test_second_derivatives_through_default_values():
         slope = (df(x + h) - df(x - h)) / (2 * h)
         assert srcgrad.grad(df)(x) == pytest.approx(slope, rel=1e-5)
         assert srcgrad.hvp(f)(x, 1.0) == pytest.approx(slope, rel=1e-5)
+
+
+def bound_in_a_branch_before_a_direct_call(x):
+    y = x * 0.7
+
+    def step(t):
+        return y * t
+
+    if x > 0:
+        y = y * y
+    return step(x)
+
+
+def bound_in_a_loop_before_a_direct_call(x):
+    y = x * 0.7
+    total = 0.0
+
+    def step(t):
+        return y * t
+
+    for _ in range(3):
+        total += step(x)
+        y = 1.5 * y
+    return total + step(x)
+
+
+def defined_in_branches(x):
+    if x > 0:
+
+        def step(t):
+            return t * x
+    else:
+
+        def step(t):
+            return t + x
+
+    return step(x)
+
+
+def function_then_value(x):
+    for _ in range(3):
+
+        def step(t):
+            return t * x
+
+        step = step(2.0)
+    return step * x
+
+
+def bound_to_a_constant(x):
+    rate = 0.5
+    kept = (lambda k: lambda t: rate * t + k)(2.0)
+    rate = 3.0
+    return kept(x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        bound_in_a_branch_before_a_direct_call,
+        bound_in_a_loop_before_a_direct_call,
+        defined_in_branches,
+        function_then_value,
+        bound_to_a_constant,
+    ],
+)
+def test_what_a_function_reads_when_it_is_called(f):
+    x, h = 1.3, 1e-6
+    slope = (f(x + h) - f(x - h)) / (2 * h)
+    assert srcgrad.value_and_grad(f)(x) == pytest.approx((f(x), slope), rel=1e-6)
+    assert srcgrad.jvp(f, (x,), (1.0,)) == pytest.approx((f(x), slope), rel=1e-6)

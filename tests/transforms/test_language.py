@@ -1222,3 +1222,77 @@ def test_scalars_through(f):
     check(f, 0.953)
     slope = differences(f, (0.953,), 0)
     assert srcgrad.jvp(f, (0.953,), (1.0,))[1] == pytest.approx(slope, rel=1e-6)
+
+
+def halved(u, depth):
+    if depth <= 0:
+        return np.arctan(u)
+    u -= np.sin(u) * 0.5
+    return 0.7 * halved(u, depth - 1)
+
+
+def numbers_that_callees_update(x):
+    q = np.sin(x)
+    for _ in range(2):
+        q -= np.arctan(halved(q, 2))
+    return q * x
+
+
+def list_that_grows_after_its_loop(x):
+    for i in range(3):
+        stack = [x * i]
+        stack.append(x)
+    stack.insert(0, 1.5)
+    top = stack.pop()
+    return sum(stack) * top
+
+
+def name_of_another_structure(x):
+    items = [x, x * x, 2.0]
+    for _ in range(2):
+        items = [x]
+    for c in (x, 1.0):
+        pass
+    for c in [[x, x]]:
+        pass
+    return sum(items) * sum(c)
+
+
+def list_made_of_parts(x):
+    xs = [*(x, x * x), 1.5]
+    k = 0
+    while k < 2:
+        k += 1
+        xs += [x * k, 2.0]
+    return sum(xs) * xs[-2]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        numbers_that_callees_update,
+        list_that_grows_after_its_loop,
+        name_of_another_structure,
+        list_made_of_parts,
+    ],
+)
+def test_scalars_through_containers(f):
+    check(f, 0.953)
+
+
+def zeroed(u):
+    u[[2]] = 1.5
+    return 1.0
+
+
+def written_in_a_test(x):
+    if zeroed(x) < 0.5:
+        return x[0]
+    return x[2] * x[1]
+
+
+def test_writes_inside_tests_are_refused_or_exact():
+    try:
+        check(written_in_a_test, V)
+    except srcgrad.AliasError as error:
+        assert "writes into `x`" in str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -157,6 +158,17 @@ def bound_names(body: Iterable[Any]) -> set[str]:
     return found
 
 
+def binding_counts(body: Iterable[Any]) -> Counter[str]:
+    """How often a body binds each name in its own scope."""
+    found: Counter[str] = Counter()
+    for node in _own(body):
+        if type(node) is gast.Name and type(node.ctx) is gast.Store:
+            found[node.id] += 1
+        elif type(node) in (gast.FunctionDef, gast.ClassDef):
+            found[node.name] += 1
+    return found
+
+
 _COMPOUND = {
     gast.Module,
     gast.ExceptHandler,
@@ -250,22 +262,28 @@ def reads(block: Iterable[gast.stmt]) -> set[str]:
 Live = dict[int, set[str]]
 
 
-def liveness(block: list[Any], after: set[str], record: Live | None = None) -> set[str]:
+def liveness(
+    block: list[Any], after: set[str], record: Live | None = None, implied: dict[str, list[str]] | None = None
+) -> set[str]:
     """Names live before `block`; `record` receives, by the id of each statement, the names live after it
-    (and, by the negative id of a loop, those live where its body starts)."""
-    return set(Liveness(record if record is not None else {}).before(block, set(after), None))
+    (and, by the negative id of a loop, those live where its body starts). Who reads a name that is `implied`
+    also reads those of its list: a function's captured variables."""
+    return set(Liveness(record if record is not None else {}, implied).before(block, set(after), None))
 
 
 class Liveness:
-    def __init__(self, record: Live) -> None:
-        self.record = record
+    def __init__(self, record: Live, implied: dict[str, list[str]] | None = None) -> None:
+        self.record, self.implied = record, implied or {}
         self.heads: dict[int, tuple[set[str], set[str]]] = {}
         """What each statement reads and binds itself; loops ask again and again."""
 
     def head(self, stmt: Any) -> tuple[set[str], set[str]]:
         found = self.heads.get(id(stmt))
         if found is None:
-            found = self.heads[id(stmt)] = head_reads(stmt), head_binds(stmt)
+            reads = head_reads(stmt)
+            for n in reads & self.implied.keys():
+                reads |= set(self.implied[n])
+            found = self.heads[id(stmt)] = reads, head_binds(stmt)
         return found
 
     def before(self, block: list[Any], live: set[str], exit_: set[str] | None) -> set[str]:
