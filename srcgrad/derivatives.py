@@ -26,6 +26,36 @@ Argnums = int | tuple[int, ...]
 def grad(
     fun: Any = None, argnums: Any = 0, *, argnames: Any = None, has_aux: bool = False, jit: Any = False
 ) -> Any:
+    """The gradient of a function with a real scalar result, as a function with the same signature.
+
+    Its Python source is emitted, compiled and kept when it is first called with arguments of a kind (a float,
+    a matrix of float64, ...); `.source` and `.source_for(*args)` show it. May be used as a decorator, with
+    arguments or without, also in class bodies.
+
+    Args:
+        fun: the function: a Python function, a method, a `functools.partial`, another transform's result.
+        argnums: the position, or a tuple of positions, of the arguments to differentiate by; negative ones
+            count from the end. An int gives one gradient, a tuple a tuple of them.
+        argnames: names of arguments in place of positions; also of those that are keyword-only.
+        has_aux: the function returns `(result, aux)`, and the gradient `(gradient, aux)`.
+        jit: compiling with Numba is not supported yet: anything but False raises `ArgumentError`.
+
+    Each gradient has the structure, shape and dtype of its argument, and memory of its own.
+
+    Raises:
+        ArgumentError: `argnums` or `argnames` name no argument, or one that is not of floating point numbers.
+        ResultError: the result is no real scalar.
+        UnsupportedSyntax, NoRule, AliasError, SourceError: the function can't be differentiated exactly; the
+            message shows the line, the reason and a way out.
+
+    >>> import numpy as np
+    >>> @grad
+    ... def energy(x, k=2.0):
+    ...     return 0.5 * k * np.sum(x * x)
+    >>> energy(np.array([1.0, -2.0]))
+    array([ 2., -4.])
+    """
+    _without_jit(jit)
     if fun is None:
         return lambda f: grad(f, argnums, argnames=argnames, has_aux=has_aux)
     if isinstance(fun, (staticmethod, classmethod)):
@@ -36,11 +66,24 @@ def grad(
 def value_and_grad(
     fun: Any = None, argnums: Any = 0, *, argnames: Any = None, has_aux: bool = False, jit: Any = False
 ) -> Any:
+    """Like `grad`, for `(value, gradient)` of one forward sweep; with `has_aux`, `((value, aux), gradient)`.
+
+    Arguments and errors are those of `grad`.
+
+    >>> value_and_grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
+    (6.0, (3.0, 2.0))
+    """
+    _without_jit(jit)
     if fun is None:
         return lambda f: value_and_grad(f, argnums, argnames=argnames, has_aux=has_aux)
     if isinstance(fun, (staticmethod, classmethod)):
         return type(fun)(value_and_grad(fun.__func__, argnums, argnames=argnames, has_aux=has_aux))
     return Gradient(fun, argnums, argnames, has_aux, True)
+
+
+def _without_jit(jit: Any) -> None:
+    if jit:
+        raise ArgumentError("jit: compiling gradients with Numba is not supported yet; leave it out.")
 
 
 for _transform in (grad, value_and_grad):

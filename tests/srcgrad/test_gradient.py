@@ -951,3 +951,9 @@ def test_a_factor_of_what_a_loop_made():
     last = np.tanh(np.tanh(0.5 * 2.0) * 3.0)
     assert srcgrad.grad(f, argnums=2)([2.0, 3.0], 0.5, 1.5) == last
     assert srcgrad.vjp(f, [2.0, 3.0], 0.5, 1.5)[1](1.0)[2] == last
+
+
+def test_jit_says_that_it_is_not_supported():
+    for transform in (grad, srcgrad.value_and_grad):
+        with pytest.raises(srcgrad.ArgumentError, match="jit"):
+            transform(samples.square, jit=True)
