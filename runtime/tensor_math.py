@@ -359,8 +359,10 @@ minimum = _two("minimum", MINIMUM, np.minimum)
 _two("fmax", elementwise_node("FmaxBackward0", np.fmax, 2), np.fmax)
 _two("fmin", elementwise_node("FminBackward0", np.fmin, 2), np.fmin)
 _two("logaddexp", LOGADDEXP, np.logaddexp, True)
-_two("xlogy", XLOGY, neural.xlogy, True)
-_two("copysign", COPYSIGN, np.copysign, True)
+XLOGY_NUMBER = elementwise_node("XlogyBackward2", neural.xlogy, 2, None, WithNumber)
+COPYSIGN_NUMBER = elementwise_node("CopysignBackward1", np.copysign, 2, None, WithNumber)
+_two("xlogy", XLOGY, neural.xlogy, True, None, XLOGY_NUMBER)
+_two("copysign", COPYSIGN, np.copysign, True, None, COPYSIGN_NUMBER)
 
 
 def _power_of(exponent: Any, base: Any) -> Any:

@@ -358,9 +358,6 @@ def accumulate(leaf: Tensor, g: Any, graph: bool) -> None:
         made._history = made._counter = made._grad = made._more = None
         leaf._grad = made
         return
-    if grad._history is not None:
-        leaf._grad = grad.detach() + wrap(g)
-        return
     if isinstance(grad._array, np.generic):
         grad._array = grad._array + g
     else:
