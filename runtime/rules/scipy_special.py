@@ -361,6 +361,11 @@ def trigamma(x):
     return np.where(negative, (math.pi / np.sin(math.pi * np.where(negative, x, 0.5))) ** 2 - size, size)[()]
 
 
+@elementwise(trigamma, at=[0.7, P, -1.3])
+def trigamma_(y, x):
+    return like(special.polygamma(2, x), y)
+
+
 @elementwise(special.polygamma, at=[(1, 0.7), (2, P)])
 def polygamma(y, n, x):
     return None, special.polygamma(n + 1, x)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srcgrad.runtime import support
+from srcgrad.runtime import arrays, support
 from srcgrad.runtime.rules.decompositions import svd_adjoint, svd_tangent
 from srcgrad.runtime.rules.inputs import complexes, generic, positive, square
 from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
@@ -52,6 +52,7 @@ T = generic(4, 2, 3)
 Z = complexes(2, 3)
 
 nondifferentiable(support.count, support.ties, support.larger, support.shares)
+nondifferentiable(arrays.beside)
 nondifferentiable(support.chosen, support.within, support.under, support.over, support.einsum_labels)
 
 
