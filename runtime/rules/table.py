@@ -139,6 +139,8 @@ def constants_of(rule: Rule) -> frozenset[str]:
     if any(str(getattr(f, "__module__", None)).startswith("srcgrad.") for f in rule.functions):
         return frozenset()  # what only emitted code calls is called with constants there
     found = {p.name for p in rule.parameters} - set(rule.wrt) - _HARMLESS
+    if rule.name == "normal_entropy":  # the same wherever the mean is
+        found.discard("mean")
     if rule.name.endswith("like"):  # the first argument tells a shape
         found.discard(rule.parameters[0].name)
     if rule.partials is not None:
