@@ -9,6 +9,7 @@ derivative (a string, a function) is 0.0.
 from __future__ import annotations
 
 import copy as _copy
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,9 @@ def zeros_like(x: Any) -> Any:
         return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
     if isinstance(x, list):
         return [zeros_like(v) for v in x]
+    if isinstance(x, defaultdict) and x.default_factory is not None:
+        factory = x.default_factory
+        return defaultdict(lambda: zeros_like(factory()), {k: zeros_like(v) for k, v in x.items()})
     if isinstance(x, dict):
         return {k: zeros_like(v) for k, v in x.items()}
     if not isinstance(x, trees.Unknown) and trees.is_object(x):

@@ -828,6 +828,7 @@ def _effects(
     shares = False
     own = {p.id for p in dataflow.parameters(tree)} | dataflow.bound_names(tree.body)
     scope = Scope(callee.function, frozenset(own))
+    outer = {n for s in statements(tree.body) if isinstance(s, gast.Nonlocal) for n in s.names}
     inner_functions = {
         n.name: n for n in nodes.walk(tree) if isinstance(n, gast.FunctionDef) and n is not tree
     }
@@ -920,6 +921,7 @@ def _effects(
                 for to in getattr(s, "targets", None) or [s.target]:
                     for t in _places(to):
                         if isinstance(t, gast.Name):
+                            written.update({t.id} & outer)
                             inside = t is not to  # of a tuple of targets
                             found_in = roots(s.value) | (contents(s.value) if inside else set())
                             reach[t.id] = reach.get(t.id, set()) | found_in
@@ -933,6 +935,7 @@ def _effects(
                     written.update(roots(to.value))
                     put(to.value, [s.value])
                 else:
+                    written.update({to.id} & outer)
                     written.update(("?" + r) for r in roots(to))
                     put(to, [s.value])
             elif isinstance(s, gast.For):

@@ -32,6 +32,7 @@ from srcgrad.transforms.tree.build import (
     constant,
     expression,
     if_,
+    is_literal,
     list_,
     name,
     subscript,
@@ -285,10 +286,10 @@ class _Desugar:
         return []
 
     def stmt_FunctionDef(self, s: Any, out: Block) -> None:
-        """The definition of a nested function; default values that carry a derivative get names."""
+        """The definition of a nested function; default values that are computed get names."""
         for values in (s.args.defaults, s.args.kw_defaults):
             for i, d in enumerate(values):
-                if d is not None and self.taint.expr(d):
+                if d is not None and not is_literal(d):
                     values[i] = self.temporary(self.expr(d, s, out), s, out, "default")
         if self.bindings[s.name] <= 1 or s.decorator_list:
             out.append(s)

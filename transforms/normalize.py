@@ -1331,7 +1331,7 @@ class _Rename:
         _Rebind({k: v for k, v in known.items() if k != v}).visit_body(s)
         s.held = {p: d.id for p, d in self.computed_defaults(s).items()}
         for values in (written.args.defaults, written.args.kw_defaults):
-            values[:] = [constant(None) if _in(d, self.taint.names) else d for d in values]
+            values[:] = [constant(None) if isinstance(d, gast.Name) else d for d in values]
         s.original = written
         s.captured = known
         s.frees = written.frees = self.frees[s.name]
@@ -1342,14 +1342,14 @@ class _Rename:
         out.append(s)
 
     def computed_defaults(self, s: Any) -> dict[str, Any]:
-        """The parameters whose default value carries a derivative, and the names of those values."""
+        """The parameters whose default value is computed, and the names of those values."""
         a = s.args
         positional = a.posonlyargs + a.args
         pairs = [
             *zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True),
             *zip(a.kwonlyargs, a.kw_defaults, strict=True),
         ]
-        return {p.id: d for p, d in pairs if _in(d, self.taint.names)}
+        return {p.id: d for p, d in pairs if isinstance(d, gast.Name)}
 
     def stmt_If(self, s: Any, env: dict[str, str], out: Block) -> None:
         s.test = self.rename(s.test, env)
@@ -1533,7 +1533,9 @@ class _Apply(gast.NodeTransformer):
         return node
 
     def visit_Call(self, node: Any) -> Any:
-        if isinstance(node.func, gast.Name) and node.func.id in self.renamer.closures:
+        if _spreads(node):
+            pass  # which parameters receive what is seen when it runs
+        elif isinstance(node.func, gast.Name) and node.func.id in self.renamer.closures:
             node.captured = [(f, self.env.get(f, f)) for f in self.renamer.frees[node.func.id]]
             self.complete(node, self.renamer.closures[node.func.id])
         elif isinstance(node.func, gast.Name) and node.func.id in self.renamer.outer:
@@ -1542,17 +1544,11 @@ class _Apply(gast.NodeTransformer):
         return node
 
     def complete(self, node: Any, definition: Any) -> None:
-        """Passes default values that carry a derivative to a direct call of a nested function."""
+        """Passes default values that were computed to a direct call of a nested function."""
         held = self.renamer.computed_defaults(definition)
         if not held:
             return
         a = definition.args
-        if any(isinstance(x, gast.Starred) for x in node.args) or any(k.arg is None for k in node.keywords):
-            p = min(held)
-            what = (
-                f"a call that spreads its arguments, of a function whose default value of `{p}` was computed"
-            )
-            raise self.renamer.refuse(node, what, f"Pass `{p}` by name.")
         given = {p.id for p in (a.posonlyargs + a.args)[: len(node.args)]} | {k.arg for k in node.keywords}
         missing = [p for p in held if p not in given]
         if set(missing) & {p.id for p in a.posonlyargs}:
@@ -1573,10 +1569,6 @@ class _Apply(gast.NodeTransformer):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_Lambda = _scope
 
 
-def _in(e: Any, names: set[str]) -> bool:
-    return isinstance(e, gast.Name) and e.id in names
-
-
 class _Rebind:
     def __init__(self, by: dict[str, str]) -> None:
         self.by = by
@@ -1587,6 +1579,11 @@ class _Rebind:
         bound = dataflow.bound_names(s.body) | {p.id for p in dataflow.parameters(s)}
         by = {k: name(v) for k, v in self.by.items() if k not in bound}
         s.body = [Substitute(by).visit(b) for b in s.body]
+
+
+def _spreads(e: Any) -> bool:
+    """Has a call arguments of the form `*xs` or `**kw`?"""
+    return any(isinstance(a, gast.Starred) for a in e.args) or any(k.arg is None for k in e.keywords)
 
 
 def _own_expressions(s: Any) -> Iterator[Any]:
@@ -1601,7 +1598,7 @@ def _own_expressions(s: Any) -> Iterator[Any]:
 
 def _uses(node: Any, s: Any) -> Any:
     """(name, is it the function of a flattened call) for the names in an expression."""
-    direct = isinstance(node, gast.Call) and isinstance(node.func, gast.Name)
+    direct = isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and not _spreads(node)
     for n in nodes.walk(node) if isinstance(node, gast.AST) and not isinstance(node, gast.stmt) else ():
         if isinstance(n, gast.Name) and not isinstance(n.ctx, (gast.Store, gast.Param)):
             yield n.id, direct and n is node.func

@@ -303,3 +303,57 @@ def test_what_a_function_reads_when_it_is_called(f):
     slope = (f(x + h) - f(x - h)) / (2 * h)
     assert srcgrad.value_and_grad(f)(x) == pytest.approx((f(x), slope), rel=1e-6)
     assert srcgrad.jvp(f, (x,), (1.0,)) == pytest.approx((f(x), slope), rel=1e-6)
+
+
+def enclosing_variable_of_arrays(x):
+    total = np.zeros(2)
+
+    def add(v):
+        nonlocal total
+        total = total + v
+
+    for k in range(3):
+        add(np.array([x * k, x * x]))
+    return total.prod()
+
+
+def default_index(x):
+    xs = [x, x * x, 2.0]
+    total = 0.0
+    for i in range(3):
+
+        def picked(k=i):
+            return xs[k] * xs[0]
+
+        total += picked() * i
+    return total
+
+
+def spread_into_a_nested_function(x):
+    options = dict(k=x, s=x * x)
+
+    def inner(t, k=1.0, **others):
+        return t * k * others["s"]
+
+    return inner(*(x,), **options)
+
+
+@pytest.mark.parametrize("f", [enclosing_variable_of_arrays, default_index, spread_into_a_nested_function])
+def test_enclosing_variables_and_spread_arguments(f):
+    x, h = 1.3, 1e-6
+    slope = (f(x + h) - f(x - h)) / (2 * h)
+    assert srcgrad.grad(f)(x) == pytest.approx(slope, rel=1e-6)
+    assert srcgrad.jvp(f, (x,), (1.0,)) == pytest.approx((f(x), slope), rel=1e-6)
+
+
+def test_lists_in_a_dict_are_exact_or_refused():
+    def f(x):
+        groups = {}
+        for k in range(4):
+            groups.setdefault(k % 2, []).append(x * k)
+        return sum(groups[0]) * sum(groups[1])
+
+    try:
+        assert srcgrad.grad(f)(1.3) == pytest.approx(2 * 1.3 * 2 * 4)
+    except srcgrad.UnsupportedSyntax as error:
+        assert "cannot tell" in str(error)

@@ -161,6 +161,11 @@ def is_number(node: gast.expr, value: float | None = None) -> bool:
     return value is None or node.value == value
 
 
+def is_literal(e: Any) -> bool:
+    """A constant, perhaps with a sign."""
+    return isinstance(e.operand if isinstance(e, gast.UnaryOp) else e, gast.Constant)
+
+
 def is_zero(node: gast.expr) -> bool:
     return is_number(node, 0)
 

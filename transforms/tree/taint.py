@@ -112,6 +112,9 @@ class Taint:
                 self.add_target(t)
         elif isinstance(to, (gast.Starred, gast.Subscript, gast.Attribute)):
             self.add_target(to.value)
+        elif isinstance(to, gast.Call) and isinstance(to.func, gast.Attribute):
+            if self.lookup(to.func) is None:  # a method, whose result may be a part of its object
+                self.add_target(to.func.value)
 
     def arguments(self, call: Any) -> list[Any]:
         return [*call.args, *(k.value for k in call.keywords)]
