@@ -7,9 +7,13 @@ Names are loaded on first use, so that neither an exported gradient nor the eage
 from __future__ import annotations
 
 import importlib
+import sys
+from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from srcgrad.bridge import compile as compile
     from srcgrad.checks import check_grads as check_grads
     from srcgrad.controls import checkpoint as checkpoint
@@ -62,6 +66,29 @@ _HERE = {
     ),
 }
 _EAGER = "srcgrad.runtime.eager"
+
+
+class _Packages:
+    """Finds `srcgrad.nn`, `.optim`, `.autograd` and their parts for statements such as `import
+    srcgrad.nn.functional as F`: the runtime's own modules under a second name, so that no class exists twice.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name.startswith("srcgrad.") and name.split(".")[1] in ("nn", "optim", "autograd"):
+            return ModuleSpec(name, _Packages())  # type: ignore[arg-type]
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """None asks for an empty module, which `exec_module` replaces."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        importlib.import_module(_EAGER)
+        name = module.__name__
+        sys.modules[name] = importlib.import_module("srcgrad.runtime" + name.removeprefix("srcgrad"))
+
+
+sys.meta_path.insert(0, _Packages())  # type: ignore[arg-type]
 
 
 def __getattr__(name: str) -> Any:

@@ -60,3 +60,25 @@ def test_errors_are_at_home_at_the_front_door() -> None:
         assert f"{type(error).__module__}.{type(error).__qualname__}" == f"srcgrad.{name}"
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error) and again.args == ("why",)
+
+
+def test_import_statements_reach_the_packages_of_pytorch() -> None:
+    """`import torch.nn.functional as F` and its like, with the new name; no module is loaded twice."""
+    code = """
+import srcgrad.nn.functional as F
+import srcgrad.nn as nn
+import srcgrad.optim.lr_scheduler
+from srcgrad.autograd import Function, functional
+from srcgrad.autograd import *
+from srcgrad.nn.utils import clip_grad_norm_
+from srcgrad.optim import SGD
+import srcgrad as sg
+assert sg.nn is nn and sg.nn.functional is F and sg.optim.SGD is SGD and sg.autograd.Function is Function
+assert sg.autograd.functional is functional and clip_grad_norm_ is nn.utils.clip_grad_norm_
+print(nn.Linear.__module__, F.relu(sg.tensor(-1.0)))
+try:
+    import srcgrad.nn.nonsense
+except ModuleNotFoundError:
+    print("not found")
+"""
+    assert run(code) == "srcgrad.runtime.nn.linear tensor(0.)\nnot found\n"

@@ -26,7 +26,7 @@ _PLACES = {
     "is_anomaly_enabled": "anomaly",
 }
 
-__all__ = [*sorted(_PLACES), "Variable", "forward_ad", "functional", "graph", "function", "profiler"]
+__all__ = [*sorted(_PLACES), "Variable", "functional", "graph", "function"]
 
 
 def __getattr__(name: str) -> Any:
