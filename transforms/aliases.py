@@ -57,7 +57,7 @@ class Aliases:
         self.loops: dict[int, tuple[int, ...]] = {}
         self.writes: list[tuple[str, int]] = []
         self.updates: list[tuple[str, int]] = []
-        """Names of numbers that `x op= y` binds anew, and where."""
+        """Names that stand for several values, bound anew by `x op= y` or kept for functions, and where."""
         self.parent: dict[str, str] = {}
         self.live: dataflow.Live = {}
         self.late = set(getattr(tree, "late", {}))
@@ -129,6 +129,8 @@ class Aliases:
             self.writes += [(n, id(s)) for n in self.written(s)]
             if isinstance(s, gast.AugAssign) and isinstance(s.target, gast.Name):
                 self.updates.append((s.target.id, id(s)))
+            pinned = dataflow.head_binds(s) & getattr(self.tree, "pinned", set())
+            self.updates += [(n, id(s)) for n in pinned]
             for b in dataflow.blocks(s):
                 self.collect(b)
 

@@ -1057,7 +1057,7 @@ class _Rename:
         self.present(list(env), env, self.tree, known)
         self.block(body, env)
         body[:0] = known
-        self.tree.idle = self.idle
+        self.tree.idle, self.tree.pinned = self.idle, self.pinned
         self.tree.late = {v: self.names.fresh(f"{n}_cell") for n, v in self.late.items()}
         copied = {
             s.value.id

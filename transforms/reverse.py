@@ -1027,9 +1027,12 @@ class Reverse:
                 entries = [value]
         z = self.facts.get(v, UNKNOWN)
         operands = [(w, n) for w, n in active]
-        lazy = z.kind == "array" and self.fact(g).kind == "scalar"
-        if lazy and not all(facts_module.fits(self.facts.get(n, UNKNOWN), z) for _, n in operands):
-            g, lazy = self.spread(g, v), False
+        if z.kind == "array" and self.fact(g).kind == "scalar":  # which stands for the whole array
+            shapes = [self.facts.get(n, UNKNOWN) for _, n in operands]
+            factors = [self.fact(entries[rule.wrt.index(w)]) for w, _ in operands]
+            shapes += [f for f in factors if f.kind != "scalar"]
+            if not all(facts_module.fits(f, z) for f in shapes):
+                g = self.spread(g, v)
         real = getattr(rule, "real", False)
         wanted = [(n, entries[rule.wrt.index(w)]) for w, n in operands]
         wanted = [

@@ -1296,3 +1296,25 @@ def test_writes_inside_tests_are_refused_or_exact():
         check(written_in_a_test, V)
     except srcgrad.AliasError as error:
         assert "writes into `x`" in str(error)
+
+
+def factor_that_broadcasts(x):
+    return np.sum(np.full((2,), x * 1.0) * np.ones((1,))) + np.sum(np.full((2, 3), x) * np.ones((2, 1)))
+
+
+def constant_kept_for_a_function(x):
+    k = 2.0
+    kept = [lambda t: k * t]
+    y = x * k
+    k = 3.0
+    total = y * kept[0](1.0)
+    for k in (1.5, 2.5):
+        total = total * k
+    return total
+
+
+@pytest.mark.parametrize("f", [factor_that_broadcasts, constant_kept_for_a_function])
+def test_factors(f):
+    check(f, 0.953)
+    slope = differences(f, (0.953,), 0)
+    assert srcgrad.jvp(f, (0.953,), (1.0,))[1] == pytest.approx(slope, rel=1e-6)
