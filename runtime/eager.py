@@ -109,14 +109,29 @@ def is_anomaly_enabled() -> bool:
 
 
 def numel(input: Tensor) -> int:
+    """The number of elements.
+
+    >>> sg.numel(sg.zeros(2, 3))
+    6
+    """
     return input.numel()
 
 
 def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is one of floating-point numbers.
+
+    >>> sg.is_floating_point(sg.tensor([1]))
+    False
+    """
     return input.is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is complex.
+
+    >>> sg.is_complex(sg.tensor([1j]))
+    True
+    """
     return input.is_complex()
 
 
@@ -126,6 +141,8 @@ def _typed(name: str) -> Callable[..., Tensor]:
 
     def make(*data: Any) -> Tensor:
         return Tensor(*data, dtype=kind)
+
+    make.__doc__ = f"`Tensor(*data)` as {name}: an old constructor; `tensor(data, dtype=...)` says more."
 
     return make
 
@@ -150,12 +167,18 @@ class cuda:  # noqa: N801
 
     @staticmethod
     def device_count() -> int:
+        """The number of CUDA devices that can be used: 0 without CuPy."""
         from srcgrad.runtime.arrays import BACKENDS
 
         return int(BACKENDS["cuda"]().cuda.runtime.getDeviceCount()) if cuda.is_available() else 0
 
 
 def get_printoptions() -> dict[str, Any]:
+    """How tensors are printed: what `set_printoptions` has set.
+
+    >>> sg.get_printoptions()["precision"]
+    4
+    """
     from srcgrad.runtime.tensor_print import Options
 
     names = ("precision", "threshold", "edgeitems", "linewidth", "sci_mode")

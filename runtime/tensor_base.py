@@ -200,6 +200,7 @@ class Tensor:
 
     @property
     def output_nr(self) -> int:
+        """Which output of its node this tensor is."""
         history = self._fresh_history()
         return history.number if isinstance(history, Port) else 0
 
@@ -211,6 +212,7 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
+        """Whether operations are recorded; to be set on leaves only (else a `RuntimeError`)."""
         return self._fresh_history() is not None
 
     @requires_grad.setter
@@ -291,6 +293,7 @@ class Tensor:
 
     @property
     def retains_grad(self) -> bool:
+        """Whether backward fills `.grad` though this isn't a leaf: see `retain_grad`."""
         return self._more is not None and self._more.retains and not self.is_leaf
 
     def retain_grad(self) -> None:
@@ -395,76 +398,128 @@ class Tensor:
         return 0 if self._counter is None else self._counter[0]
 
     def is_inference(self) -> bool:
+        """Whether the tensor was made inside `inference_mode`."""
         return self._counter is NO_COUNTER
 
     # -- shape and type
 
     @property
     def shape(self) -> Size:
+        """The lengths of the dimensions.
+
+        >>> sg.zeros(2, 3).shape
+        srcgrad.Size([2, 3])
+        """
         return Size(self._array.shape)
 
     @property
     def size(self) -> Elements:
+        """Called, the shape: `x.size()`, `x.size(dim)`; as a number how many elements, as in NumPy.
+
+        >>> x = sg.zeros(2, 3)
+        >>> x.size(), x.size(0), int(x.size)
+        (srcgrad.Size([2, 3]), 2, 6)
+        """
         return Elements(self._array.shape)
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return int(self._array.ndim)
 
     @property
     def dtype(self) -> dtype:
+        """The kind of number, such as `srcgrad.float32`."""
         return from_numpy_dtype(self._array.dtype)
 
     @property
     def device(self) -> device:
+        """Where the memory is: `cpu` or `cuda`."""
         a = self._array
         return device(arrays.device_type(a), arrays.device_index(a))
 
     @property
     def is_cuda(self) -> bool:
+        """Whether the memory is a CUDA device's."""
         return arrays.device_type(self._array) == "cuda"
 
     @property
     def itemsize(self) -> int:
+        """The number of bytes of an element."""
         return int(self._array.itemsize)
 
     @property
     def nbytes(self) -> int:
+        """The number of bytes of all elements."""
         return int(self._array.nbytes)
 
     def dim(self) -> int:
+        """The number of dimensions.
+
+        >>> sg.zeros(2, 3).dim()
+        2
+        """
         return int(self._array.ndim)
 
     def numel(self) -> int:
+        """The number of elements.
+
+        >>> sg.zeros(2, 3).numel()
+        6
+        """
         return int(self._array.size)
 
     nelement = numel
 
     def element_size(self) -> int:
+        """The number of bytes of an element.
+
+        >>> sg.zeros(2).element_size()
+        4
+        """
         return int(self._array.itemsize)
 
     def stride(self, dim: int | None = None) -> Any:
+        """How many elements apart neighbours along each dimension (or along `dim`) are in memory.
+
+        >>> sg.zeros(2, 3).stride()
+        (3, 1)
+        """
         strides = arrays.element_strides(own_memory(self))
         return strides if dim is None else strides[dim]
 
     def is_contiguous(self) -> bool:
+        """Whether the elements lie in memory in order, without gaps.
+
+        >>> sg.zeros(2, 3).T.is_contiguous()
+        False
+        """
         return arrays.is_contiguous(self._array)
 
     def data_ptr(self) -> int:
+        """The address of the first element."""
         a = own_memory(self)
         return int(a.ctypes.data) if isinstance(a, np.ndarray) else int(a.data.ptr)
 
     def storage_offset(self) -> int:
+        """How many elements after its base's first one a view begins.
+
+        >>> sg.zeros(5)[2:].storage_offset()
+        2
+        """
         base = self._base
         return 0 if base is None else (self.data_ptr() - base.data_ptr()) // self.itemsize
 
     def is_floating_point(self) -> bool:
+        """Whether the dtype is one of floating-point numbers."""
         return bool(self._array.dtype.kind == "f")
 
     def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
         return bool(self._array.dtype.kind == "c")
 
     def get_device(self) -> int:
+        """The number of the CUDA device, -1 on the CPU."""
         index = arrays.device_index(self._array)
         return -1 if index is None else index
 

@@ -32,6 +32,11 @@ def set_default_device(where: Any) -> None:
 
 
 def get_default_device() -> device:
+    """The device on which new tensors are made.
+
+    >>> sg.get_default_device().type
+    'cpu'
+    """
     return _DEFAULT_DEVICE[0] or device("cpu")
 
 
@@ -238,6 +243,11 @@ asarray = as_tensor
 def scalar_tensor(
     value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
+    """A tensor of one number, without dimensions, in the default dtype.
+
+    >>> sg.scalar_tensor(3)
+    tensor(3.)
+    """
     return full((), value, dtype=dtype or default_dtype(), device=device, requires_grad=requires_grad)
 
 
@@ -299,6 +309,11 @@ def _like(name: str) -> Any:
         return made(getattr(xp, name)(a.shape, dtype=d), requires_grad)
 
     create.__name__ = create.__qualname__ = name + "_like"
+    create.__doc__ = f"""`{name}` of the shape, dtype and device of a tensor.
+
+    >>> sg.{name}_like(sg.tensor([[1.0, 2.0]])).shape
+    srcgrad.Size([1, 2])
+    """
     return create
 
 
@@ -308,6 +323,11 @@ zeros_like, ones_like, empty_like = _like("zeros"), _like("ones"), _like("empty"
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
+    """A tensor filled with one value, of the shape, dtype and device of another.
+
+    >>> sg.full_like(sg.zeros(2), 7)
+    tensor([7., 7.])
+    """
     a = input._array
     d = as_dtype(dtype).numpy if dtype is not None else a.dtype
     xp = arrays.namespace(a) if device is None else _backend(device)
@@ -337,6 +357,11 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: b
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
+    """`steps` numbers from `start` to `end`, both included, at equal distances; negative: a `RuntimeError`.
+
+    >>> sg.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     d = as_dtype(dtype).numpy if dtype is not None else default_dtype().numpy
@@ -346,6 +371,11 @@ def linspace(
 def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False
 ) -> Tensor:
+    """`base` to the powers `linspace(start, end, steps)`.
+
+    >>> sg.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
     d = as_dtype(dtype).numpy if dtype is not None else default_dtype().numpy
     return made((base ** np.linspace(float(start), float(end), steps)).astype(d), requires_grad)
 
@@ -353,6 +383,12 @@ def logspace(
 def eye(
     n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
+    """The n by m matrix (by default square) with ones on the diagonal and zeros elsewhere.
+
+    >>> sg.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     d = as_dtype(dtype).numpy if dtype is not None else default_dtype().numpy
     return made(_backend(device).eye(n, m, dtype=d), requires_grad)
 
@@ -408,6 +444,11 @@ def _converter(name: str, dtype: str) -> None:
         return convert(self, numpy_dtype)
 
     method.__name__ = name
+    method.__doc__ = f"""The tensor as {dtype} (itself, if it has that dtype).
+
+    >>> sg.tensor([1, 0]).{name}().dtype
+    srcgrad.{dtype}
+    """
     setattr(Tensor, name, method)
 
 
@@ -421,16 +462,27 @@ for _n, _d in {
 
 @public("cpu", function=False)
 def cpu(self: Tensor) -> Tensor:
+    """The tensor in the computer's own memory (itself, if it is there).
+
+    >>> sg.tensor([1]).cpu().device.type
+    'cpu'
+    """
     return to(self, device="cpu")
 
 
 @public("cuda", function=False)
 def cuda(self: Tensor, index: int | None = None) -> Tensor:
+    """The tensor on the CUDA device; needs CuPy, or is an error."""
     return to(self, device="cuda")
 
 
 @public("type_as", function=False)
 def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of another.
+
+    >>> sg.tensor([1, 2]).type_as(sg.tensor(0.5))
+    tensor([1., 2.])
+    """
     return convert(self, other._array.dtype)
 
 
@@ -447,6 +499,7 @@ def _new_method(name: str) -> None:
         return function(*args, dtype=dtype or self.dtype, device=device or self.device, **keywords)
 
     method.__name__ = "new_" + name
+    method.__doc__ = f"`srcgrad.{name}(...)` with the dtype and the device of this tensor."
     setattr(Tensor, "new_" + name, method)
 
 
@@ -498,6 +551,11 @@ FUNCTIONS["set_default_device"], FUNCTIONS["get_default_device"] = set_default_d
 
 
 def is_tensor(value: Any) -> bool:
+    """Whether a value is a `Tensor`.
+
+    >>> sg.is_tensor(sg.tensor(1)), sg.is_tensor(1)
+    (True, False)
+    """
     return isinstance(value, Tensor)
 
 

@@ -165,6 +165,12 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 @public("diagflat")
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """A matrix with all elements, flat, on diagonal number `offset`, and zeros elsewhere.
+
+    >>> sg.diagflat(sg.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     return diag_embed(input.reshape(-1), offset)
 
 
@@ -203,10 +209,21 @@ def corrcoef(input: Tensor) -> Tensor:
 
 
 def dstack(tensors: Any) -> Tensor:
+    """Join tensors along the third dimension; those with fewer than three get it first.
+
+    >>> sg.dstack([sg.zeros(2, 3), sg.ones(2, 3)]).shape
+    srcgrad.Size([2, 3, 2])
+    """
     return cat([_at_least(x, 3) for x in tensors], 2)
 
 
 def column_stack(tensors: Any) -> Tensor:
+    """Join tensors along the second dimension; vectors and numbers become columns first.
+
+    >>> sg.column_stack([sg.tensor([1, 2]), sg.tensor([3, 4])])
+    tensor([[1, 3],
+            [2, 4]])
+    """
     return cat([reshape(x, (x.numel(), 1)) if x.ndim < 2 else x for x in tensors], 1)
 
 
@@ -227,10 +244,20 @@ def _each(n: int) -> Callable[..., Any]:
         return out[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else out
 
     function.__name__ = function.__qualname__ = f"atleast_{n}d"
+    function.__doc__ = f"""A tensor with dimensions of length 1 added up to {n}; of several tensors a tuple.
+
+    >>> sg.atleast_{n}d(sg.tensor(1.0)).shape
+    srcgrad.Size({[1] * n})
+    """
     return function
 
 
 def broadcast_shapes(*shapes: Any) -> Any:
+    """The shape that arrays of these shapes broadcast to; a `ValueError` if they don't fit.
+
+    >>> sg.broadcast_shapes((2, 1), (3,))
+    srcgrad.Size([2, 3])
+    """
     return FUNCTIONS["Size"](np.broadcast_shapes(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
 
 
@@ -250,21 +277,41 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 @public("split_with_sizes")
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
+    """Parts along `dim` with these sizes, which must add up to its length: `split`.
+
+    >>> sg.split_with_sizes(sg.arange(3), [1, 2])
+    (tensor([0]), tensor([1, 2]))
+    """
     return split(input, list(split_sizes), dim)
 
 
 @public("hsplit")
 def hsplit(input: Tensor, sections: Any) -> Any:
+    """`tensor_split` along the second dimension (of a vector: along its only one).
+
+    >>> sg.hsplit(sg.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
     return FUNCTIONS["tensor_split"](input, sections, 0 if input.ndim == 1 else 1)
 
 
 @public("vsplit")
 def vsplit(input: Tensor, sections: Any) -> Any:
+    """`tensor_split` along the first dimension.
+
+    >>> [part.shape[0] for part in sg.vsplit(sg.zeros(5, 2), 2)]
+    [3, 2]
+    """
     return FUNCTIONS["tensor_split"](input, sections, 0)
 
 
 @public("narrow_copy")
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A copy of `length` entries along `dim`, from `start`: `narrow` with memory of its own.
+
+    >>> sg.narrow_copy(sg.arange(4), 0, 1, 2)
+    tensor([1, 2])
+    """
     return input.narrow(dim, start, length).clone()
 
 
@@ -295,6 +342,11 @@ _scattered("diagonal", FUNCTIONS["diagonal"])
 
 @public("msort")
 def msort(input: Tensor) -> Tensor:
+    """The values sorted along the first dimension, in ascending order.
+
+    >>> sg.msort(sg.tensor([3, 1, 2]))
+    tensor([1, 2, 3])
+    """
     return sort(input, 0).values
 
 
@@ -346,6 +398,11 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
 @public("logaddexp2")
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+    """`log2(2 ** input + 2 ** other)` without overflow, elementwise.
+
+    >>> sg.logaddexp2(sg.tensor(3.0), sg.tensor(3.0))
+    tensor(4.)
+    """
     return meet(
         elementwise_node("Logaddexp2Backward0", np.logaddexp2, 2), np.logaddexp2, (input, other), True
     )
@@ -365,6 +422,13 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int =
 
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+    """The running integral of `y` along `dim` by the trapezoidal rule, over `x` or with steps of `dx`.
+
+    One entry fewer than `y` along `dim`.
+
+    >>> sg.cumulative_trapezoid(sg.tensor([1.0, 3.0, 5.0]))
+    tensor([2., 6.])
+    """
     return cumsum(_trapezoids(y, x, dx, dim), dim)
 
 
@@ -400,12 +464,24 @@ def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
 
 
 def isin(elements: Any, test_elements: Any) -> Tensor:
+    """Whether each of `elements` is among `test_elements`: bools of the shape of `elements`.
+
+    >>> sg.isin(sg.tensor([1, 2, 3]), sg.tensor([2]))
+    tensor([False,  True, False])
+    """
     a, b = (x._array if isinstance(x, Tensor) else arrays.array_of(x) for x in (elements, test_elements))
     return wrap(np.isin(a, b))
 
 
 @public("unique_consecutive")
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The elements, flat, without the repetitions that follow each other.
+
+    With `return_inverse` and `return_counts` a tuple: also the group of each element, and the groups' sizes.
+
+    >>> sg.unique_consecutive(sg.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
     a = np.reshape(input._array, -1)
     first = np.concatenate([np.ones(min(a.size, 1), bool), a[1:] != a[:-1]])
     groups = np.cumsum(first) - 1
@@ -419,6 +495,13 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 @public("histc")
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements fall into each of `bins` equal bins from `min` to `max`.
+
+    If both bounds are 0, the smallest and the greatest element take their place.
+
+    >>> sg.histc(sg.tensor([0.0, 1.0, 1.0, 4.0]), bins=2)
+    tensor([3., 1.])
+    """
     a = input._array
     low, high = (min, max) if (min, max) != (0, 0) else (float(a.min()), float(a.max()))
     if low == high:
@@ -429,14 +512,32 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
 @public("argwhere")
 def argwhere(input: Tensor) -> Tensor:
+    """The indices of the elements that aren't 0, one row each: `nonzero`.
+
+    >>> sg.argwhere(sg.tensor([0, 5, 6]))
+    tensor([[1],
+            [2]])
+    """
     return input.nonzero()
 
 
 def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
+    """The indices of the lower triangle of a `row` by `col` matrix: a (2, n) tensor of rows and columns.
+
+    >>> sg.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
     return wrap(np.stack(np.tril_indices(row, offset, col)))
 
 
 def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
+    """The indices of the upper triangle of a `row` by `col` matrix: a (2, n) tensor of rows and columns.
+
+    >>> sg.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
     return wrap(np.stack(np.triu_indices(row, offset, col)))
 
 
@@ -468,6 +569,13 @@ def scatter_reduce(
 
 @public("heaviside")
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
+    """0 where `input` is negative, 1 where it is positive, `values` where it is 0.
+
+    Its derivative isn't defined: a `RuntimeError` where one would be recorded.
+
+    >>> sg.heaviside(sg.tensor([-1.0, 0.0, 2.0]), sg.tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     if tracked((input, values)):
         raise RuntimeError("derivative for aten::heaviside is not implemented")
     return wrap(np.heaviside(input._array, values._array))
@@ -534,32 +642,65 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 # --- what a tensor is ---------------------------------------------------------------------------------------
 
 
-def _question(name: str, answer: Callable[[Tensor], Any], function: bool = True) -> None:
+def _question(name: str, answer: Callable[[Tensor], Any], text: str, function: bool = True) -> None:
     def ask(input: Tensor) -> Any:
         return answer(input)
 
     ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = text
     public(name, function=function)(ask)
 
 
-_question("is_signed", lambda x: x._array.dtype.kind not in "ub")
-_question("is_nonzero", lambda x: bool(x))
-_question("get_device", lambda x: -1 if x.device.type == "cpu" else x.device.index or 0)
-_question("ndimension", lambda x: x.ndim, False)
-_question("isreal", lambda x: wrap(np.isreal(x._array)))
-_question("isneginf", lambda x: wrap(np.isneginf(x._array)))
-_question("isposinf", lambda x: wrap(np.isposinf(x._array)))
-_question("adjoint", lambda x: transpose(x, -2, -1).conj())
-FUNCTIONS["is_inference"] = lambda input: input.is_inference()
-FUNCTIONS["detach"] = lambda input: input.detach()
+_question("is_signed", lambda x: x._array.dtype.kind not in "ub", "Whether the dtype has negative numbers.")
+_question(
+    "is_nonzero", lambda x: bool(x), "Whether the only element differs from 0; several: a `RuntimeError`."
+)
+_question(
+    "get_device",
+    lambda x: -1 if x.device.type == "cpu" else x.device.index or 0,
+    "The number of the CUDA device, -1 on the CPU.",
+)
+_question("ndimension", lambda x: x.ndim, "The number of dimensions.", False)
+_question("isreal", lambda x: wrap(np.isreal(x._array)), "Whether the imaginary part of each element is 0.")
+_question("isneginf", lambda x: wrap(np.isneginf(x._array)), "Whether each element is minus infinity.")
+_question("isposinf", lambda x: wrap(np.isposinf(x._array)), "Whether each element is plus infinity.")
+_question("adjoint", lambda x: transpose(x, -2, -1).conj(), "The matrices transposed and conjugated.")
+
+
+@public("is_inference", method=False)
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made inside `inference_mode`."""
+    return input.is_inference()
+
+
+@public("detach", method=False)
+def detach(input: Tensor) -> Tensor:
+    """The same values on the same memory, cut off from the graph."""
+    return input.detach()
 
 
 @public("is_same_size")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether both tensors have one shape.
+
+    >>> sg.is_same_size(sg.zeros(2, 1), sg.zeros(2))
+    False
+    """
     return input._array.shape == other._array.shape
 
 
-install(copy=lambda self: self.clone(), conjugate=lambda self: self.conj())  # NumPy's names
+@public("copy", function=False)
+def _copy(self: Tensor) -> Tensor:
+    """NumPy's name for `clone`."""
+    return self.clone()
+
+
+@public("conjugate", function=False)
+def _conjugate(self: Tensor) -> Tensor:
+    """NumPy's name for `conj`."""
+    return self.conj()
+
+
 install(fill_diagonal_=fill_diagonal_, is_sparse=False, is_quantized=False)
 FUNCTIONS.update({
     f.__name__: f

@@ -433,11 +433,25 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 @public("take_along_dim")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int) -> Tensor:
+    """The elements at `indices` along `dim`: `gather`.
+
+    >>> x = sg.tensor([[3, 1], [2, 4]])
+    >>> sg.take_along_dim(x, x.argsort(dim=1), dim=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
     return gather(input, dim, indices)
 
 
 @public("index_select")
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The entries along `dim` at the places in the vector `index`.
+
+    A `RuntimeError` if `index` isn't int32 or int64, an `IndexError` if one is negative or too large.
+
+    >>> sg.index_select(sg.tensor([10, 20, 30]), 0, sg.tensor([2, 0]))
+    tensor([30, 10])
+    """
     d = dimension(dim, input._array.ndim)
     i = index._array
     if i.dtype.name not in ("int32", "int64"):
@@ -450,6 +464,11 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @public("take")
 def take(input: Tensor, index: Tensor) -> Tensor:
+    """The elements at `index`, counted as if the tensor were flat; an `IndexError` if one is out of range.
+
+    >>> sg.take(sg.tensor([[1, 2], [3, 4]]), sg.tensor([0, 3]))
+    tensor([1, 4])
+    """
     i, n = index._array, input._array.size
     if i.dtype.kind != "i":
         raise RuntimeError("take(): Expected a long tensor for index")
@@ -461,6 +480,11 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
 @public("masked_select")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where `mask` holds, as a vector; both are broadcast first.
+
+    >>> sg.masked_select(sg.tensor([1, 2, 3]), sg.tensor([True, False, True]))
+    tensor([1, 3])
+    """
     shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
     source = input if input._array.shape == shape else expand(input, shape)
     return call(MASKED_SELECT, (source, np.broadcast_to(mask._array, shape)))
@@ -468,11 +492,22 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @public("nonzero")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The indices of the elements that aren't 0: one row each, or with `as_tuple` one vector per dimension.
+
+    >>> sg.nonzero(sg.tensor([0, 5, 6]))
+    tensor([[1],
+            [2]])
+    """
     found = np.nonzero(np.atleast_1d(input._array))
     return tuple(wrap(f) for f in found) if as_tuple else wrap(np.stack(found, -1))
 
 
 def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Write `values` (or, with `accumulate`, add them) where a tuple of index tensors points.
+
+    >>> sg.zeros(3).index_put_((sg.tensor([1]),), sg.tensor(5.0))
+    tensor([0., 5., 0.])
+    """
     parts, _ = _plain(tuple(indices))
     _check(parts, self._array.shape)
     return _put(self, tuple(parts), values, accumulate)
@@ -484,14 +519,29 @@ def _along(self: Tensor, dim: int, index: Tensor) -> tuple[Any, ...]:
 
 
 def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """Add `alpha` times `source` to the entries along `dim` at the places in `index`.
+
+    >>> sg.zeros(2).index_add_(0, sg.tensor([1, 1]), sg.tensor([2.0, 3.0]))
+    tensor([0., 5.])
+    """
     return _put(self, _along(self, dim, index), source if alpha == 1 else source * alpha, True, INDEX_ADD)
 
 
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Write `source` to the entries along `dim` at the places in `index`.
+
+    >>> sg.zeros(2).index_copy_(0, sg.tensor([1]), sg.tensor([2.0]))
+    tensor([0., 2.])
+    """
     return _put(self, _along(self, dim, index), source, False, INDEX_COPY)
 
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Set the entries along `dim` at the places in `index` to one value.
+
+    >>> sg.zeros(3).index_fill_(0, sg.tensor([0, 2]), 7)
+    tensor([7., 0., 7.])
+    """
     filler = value if isinstance(value, Tensor) else wrap(self._array.dtype.type(value))
     kind = INDEX_FILL if filler._history is None else INDEX_PUT
     return _put(self, _along(self, dim, index), filler, False, kind)
@@ -517,6 +567,13 @@ def _scattered(self: Tensor, dim: int, index: Tensor, src: Any) -> tuple[tuple[A
 def scatter_(
     self: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None = None, value: Any = None
 ) -> Tensor:
+    """Write `src`, a tensor or a number, at the places `index` along `dim`; `reduce`: "add" or "multiply".
+
+    `index` has the tensor's rank, and is a `RuntimeError` where it is out of range.
+
+    >>> sg.zeros(3).scatter_(0, sg.tensor([2, 0]), sg.tensor([1.0, 5.0]))
+    tensor([5., 0., 1.])
+    """
     key, part = _scattered(self, dim, index, src if value is None else value)
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
@@ -532,11 +589,21 @@ def scatter_(
 
 
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Add `src` at the places `index` along `dim`; the errors are those of `scatter_`.
+
+    >>> sg.zeros(2).scatter_add_(0, sg.tensor([1, 1]), sg.tensor([2.0, 3.0]))
+    tensor([0., 5.])
+    """
     key, part = _scattered(self, dim, index, src)
     return _put(self, key, part, True, SCATTER_ADD)
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Set the elements where `mask` holds to one value; a mask that isn't bool is a `RuntimeError`.
+
+    >>> sg.tensor([1, 2]).masked_fill_(sg.tensor([True, False]), 0)
+    tensor([0, 2])
+    """
     return in_place(self, masked_fill, mask, value, overlapping=True)
 
 
@@ -549,6 +616,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Write the elements of `source`, in order, where `mask` holds; a `RuntimeError` if there are too few.
+
+    >>> sg.zeros(3).masked_scatter_(sg.tensor([True, False, True]), sg.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
     m = np.broadcast_to(mask._array, self._array.shape)
     n = int(np.count_nonzero(m))
     if source.numel() < n:

@@ -63,18 +63,35 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
 
 @public("tile")
 def tile(input: Tensor, *dims: Any) -> Tensor:
+    """The tensor repeated `dims` times along its last dimensions (new leading ones where there are more).
+
+    >>> sg.tile(sg.tensor([1, 2]), 2)
+    tensor([1, 2, 1, 2])
+    """
     times = shape_argument(dims)
     return repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
 
 @public("repeat_interleave")
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+    """Each entry along `dim` (of the flat tensor without one) `repeats` times in a row.
+
+    `repeats` is a number or a vector of one number per entry.
+
+    >>> sg.repeat_interleave(sg.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
     times = repeats._array if isinstance(repeats, Tensor) else repeats
     return call(REPEAT_INTERLEAVE, (input, times, dim))
 
 
 @public("flip")
 def flip(input: Tensor, *dims: Any) -> Tensor:
+    """A copy with the order of the entries reversed along `dims`.
+
+    >>> sg.flip(sg.tensor([1, 2, 3]), 0)
+    tensor([3, 2, 1])
+    """
     axes = tuple(dimension(d, input._array.ndim) for d in shape_argument(dims))
     if not input._array.ndim:
         return input.clone()
@@ -83,16 +100,31 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
 
 @public("fliplr")
 def fliplr(input: Tensor) -> Tensor:
+    """A copy with the columns in reversed order: `flip` along the second dimension.
+
+    >>> sg.fliplr(sg.tensor([[1, 2]]))
+    tensor([[2, 1]])
+    """
     return flip(input, 1)
 
 
 @public("flipud")
 def flipud(input: Tensor) -> Tensor:
+    """A copy with the rows in reversed order: `flip` along the first dimension.
+
+    >>> sg.flipud(sg.tensor([1, 2]))
+    tensor([2, 1])
+    """
     return flip(input, 0)
 
 
 @public("roll")
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """The entries moved by `shifts` along `dims` (of the flat tensor without any), from the end to the start.
+
+    >>> sg.roll(sg.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
     for d in (dims,) if isinstance(dims, int) else dims or ():
         dimension(d, input._array.ndim)
     return call(ROLL, (input, shifts, dims))
@@ -100,21 +132,45 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 @public("rot90")
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """The tensor turned `k` times by 90 degrees in the plane of two dimensions, from the first to the second.
+
+    >>> sg.rot90(sg.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
     return call(rule_node("Rot90Backward0", np.rot90), (input, k, tuple(dims)))
 
 
 @public("tril")
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The lower triangle of matrices, zeros above diagonal number `diagonal` (0: the main one).
+
+    >>> sg.tril(sg.ones(2, 2))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
     return call(TRIL, (input, diagonal))
 
 
 @public("triu")
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The upper triangle of matrices, zeros below diagonal number `diagonal` (0: the main one).
+
+    >>> sg.triu(sg.ones(2, 2))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
     return call(TRIU, (input, diagonal))
 
 
 @public("diag")
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A matrix with a vector as its diagonal, or the diagonal of a matrix.
+
+    >>> sg.diag(sg.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     name = "DiagEmbedBackward0" if input._array.ndim == 1 else "DiagonalBackward0"
     return call(rule_node(name, np.diag), (input, diagonal))
 
@@ -185,15 +241,35 @@ def _recorded(kind: type[RuleNode], ts: list[Tensor], d: int) -> Tensor:
 
 
 def hstack(tensors: Any) -> Tensor:
+    """Join tensors along the second dimension (vectors and numbers along their only one).
+
+    >>> sg.hstack([sg.tensor([1]), sg.tensor([2, 3])])
+    tensor([1, 2, 3])
+    """
     ts = [reshape(x, 1) if x.ndim == 0 else x for x in tensors]
     return cat(ts, 0 if ts[0].ndim == 1 else 1)
 
 
 def vstack(tensors: Any) -> Tensor:
+    """Join tensors along the first dimension; vectors and numbers become rows first.
+
+    >>> sg.vstack([sg.tensor([1, 2]), sg.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """
     return cat([reshape(x, (1, -1)) if x.ndim < 2 else x for x in tensors], 0)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """The coordinates of a grid: one tensor per vector, each of the shape of the whole grid.
+
+    `indexing="xy"` exchanges the first two dimensions.
+
+    >>> rows, columns = sg.meshgrid(sg.tensor([1, 2]), sg.tensor([3, 4]))
+    >>> rows
+    tensor([[1, 1],
+            [2, 2]])
+    """
     ts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
     sizes = [x.numel() for x in ts]
     grids = []
@@ -204,7 +280,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     return tuple(transpose(g, 0, 1) for g in grids) if indexing == "xy" and len(ts) > 1 else tuple(grids)
 
 
-def _part(kind: type[RuleNode], name: str) -> Any:
+def _part(kind: type[RuleNode], name: str, text: str) -> Any:
     def get(self: Tensor) -> Tensor:
         if self._array.dtype.kind != "c":
             if name == "imag":
@@ -213,10 +289,16 @@ def _part(kind: type[RuleNode], name: str) -> Any:
         return call(kind, (self,), out=getattr(self._array, name))
 
     get.__name__ = name
+    get.__doc__ = f"""{text}
+
+    >>> sg.{name}(sg.tensor([1 + 2j])).item()
+    {getattr(1 + 2j, name)}
+    """
     return get
 
 
-_real, _imag = _part(REAL, "real"), _part(IMAG, "imag")
+_real = _part(REAL, "real", "The real part; a real tensor is returned as it is.")
+_imag = _part(IMAG, "imag", "The imaginary part; of a real tensor a `RuntimeError`.")
 install(real=property(_real), imag=property(_imag))
 FUNCTIONS.update({
     "real": _real, "imag": _imag, "cat": cat, "concat": cat, "concatenate": cat, "stack": stack,

@@ -120,19 +120,24 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return matmul_(input, other)
 
 
-def _ranked(name: str, first: int, second: int, message: str) -> None:
+def _ranked(name: str, first: int, second: int, message: str, text: str) -> None:
     def function(input: Tensor, other: Tensor) -> Tensor:
         if input._array.ndim != first or other._array.ndim != second:
             raise RuntimeError(message.format(a=input._array.ndim, b=other._array.ndim))
         return matmul_(input, other)
 
     function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""The product of {text}; other ranks are a `RuntimeError`.
+
+    >>> sg.{name}(sg.ones{(2,) * first}, sg.ones{(2,) * second if second > 1 else "(2)"}).shape
+    srcgrad.Size({[2] * second})
+    """
     public(name)(function)
 
 
-_ranked("mm", 2, 2, "self must be a matrix")
-_ranked("bmm", 3, 3, "batch1 must be a 3D tensor")
-_ranked("mv", 2, 1, "vector + matrix @ vector expected, got {a}, {b}")
+_ranked("mm", 2, 2, "self must be a matrix", "two matrices")
+_ranked("bmm", 3, 3, "batch1 must be a 3D tensor", "two batches of matrices")
+_ranked("mv", 2, 1, "vector + matrix @ vector expected, got {a}, {b}", "a matrix and a vector")
 
 
 @public("inner")
@@ -169,11 +174,22 @@ def dot(input: Tensor, other: Tensor) -> Tensor:
 
 @public("vdot")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The inner product of two vectors, with the first conjugated; the errors are those of `dot`.
+
+    >>> sg.vdot(sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
     return dot(input.conj(), other)
 
 
 @public("outer", "ger")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """The products of all elements of a vector with all of another: n and m elements give (n, m).
+
+    >>> sg.outer(sg.tensor([1, 2]), sg.tensor([3, 4]))
+    tensor([[3, 4],
+            [6, 8]])
+    """
     return call(OUTER, (input, vec2))
 
 
@@ -188,6 +204,11 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
 @public("baddbmm")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * (batch1 @ batch2)`, for batches (b, n, k) and (b, k, m) of matrices.
+
+    >>> sg.baddbmm(sg.ones(1, 1, 1), sg.ones(1, 1, 2), sg.ones(1, 2, 1))
+    tensor([[[3.]]])
+    """
     return beta * input + alpha * matmul_(batch1, batch2)
 
 
@@ -204,6 +225,13 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """The sum of products over `dims`: the last and first so many, or a pair of lists of dimensions.
+
+    A `RuntimeError` if their lengths differ.
+
+    >>> sg.tensordot(sg.ones(2, 3), sg.ones(3, 4), dims=1).shape
+    srcgrad.Size([2, 4])
+    """
     try:
         return call(rule_node("TensordotBackward0", np.tensordot), (a, b, dims))
     except ValueError:
@@ -214,11 +242,21 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
 @public("kron")
 def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product: `other` times each element of `input`, block by block.
+
+    >>> sg.kron(sg.tensor([1, 10]), sg.tensor([1, 2]))
+    tensor([ 1,  2, 10, 20])
+    """
     return call(rule_node("KronBackward0", np.kron), (input, other))
 
 
 @public("trace")
 def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix; other ranks are a `RuntimeError`.
+
+    >>> sg.trace(sg.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor(5.)
+    """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     return call(rule_node("TraceBackward0", np.trace), (input,))
@@ -226,6 +264,11 @@ def trace(input: Tensor) -> Tensor:
 
 @public("cross")
 def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
+    """The cross product of vectors with three components along `dim`.
+
+    >>> sg.cross(sg.tensor([1.0, 0.0, 0.0]), sg.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
     return call(
         rule_node("LinalgCrossBackward0", np.cross), (input, other), {"axis": dim} if dim != -1 else {}
     )
@@ -276,6 +319,7 @@ def _named(name: str, fields: list[str], function: Any, node: str) -> Any:
         return pair(*compute(*args, **keywords))
 
     several.__name__ = several.__qualname__ = name
+    several.__doc__ = f"NumPy's `linalg.{name}`, as a named tuple `({', '.join(fields)})`."
     return several
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +24,7 @@ from srcgrad.runtime.tensor import (
 from srcgrad.runtime.tensor_base import Tensor, install, wrap
 
 
-def _comparison(names: str, compute: Callable[[Any, Any], Any], dunder: str) -> None:
+def _comparison(names: str, compute: Callable[[Any, Any], Any], dunder: str, sign: str) -> None:
     def function(input: Any, other: Any) -> Tensor:
         if as_operand(other) is NotImplemented:
             return NotImplemented
@@ -48,16 +49,21 @@ def _comparison(names: str, compute: Callable[[Any, Any], Any], dunder: str) -> 
 
     first, *rest = names.split()
     function.__name__ = function.__qualname__ = first
+    function.__doc__ = f"""`input {sign} other`, elementwise: bools; a `RuntimeError` if the shapes don't fit.
+
+    >>> sg.{first}(sg.tensor([1, 2]), 2).tolist()
+    {[compute(1, 2), compute(2, 2)]}
+    """
     public(first, *rest)(function)
     setattr(Tensor, dunder, function)
 
 
-_comparison("lt less", operator.lt, "__lt__")
-_comparison("le less_equal", operator.le, "__le__")
-_comparison("gt greater", operator.gt, "__gt__")
-_comparison("ge greater_equal", operator.ge, "__ge__")
-_comparison("eq", operator.eq, "__eq__")
-_comparison("ne not_equal", operator.ne, "__ne__")
+_comparison("lt less", operator.lt, "__lt__", "<")
+_comparison("le less_equal", operator.le, "__le__", "<=")
+_comparison("gt greater", operator.gt, "__gt__", ">")
+_comparison("ge greater_equal", operator.ge, "__ge__", ">=")
+_comparison("eq", operator.eq, "__eq__", "==")
+_comparison("ne not_equal", operator.ne, "__ne__", "!=")
 install(__hash__=object.__hash__)
 
 
@@ -70,6 +76,11 @@ def _logical(name: str, compute: Callable[..., Any]) -> None:
         return wrap(compute(input._array != 0, (other._array if isinstance(other, Tensor) else other) != 0))
 
     function.__name__ = name
+    function.__doc__ = f"""`{name[8:]}` of whether elements differ from 0; `other` no tensor: a `TypeError`.
+
+    >>> sg.{name}(sg.tensor([True, True]), sg.tensor([True, False])).tolist()
+    {[bool(compute(True, True)), bool(compute(True, False))]}
+    """
     public(name)(function)
 
 
@@ -80,10 +91,15 @@ _logical("logical_xor", np.logical_xor)
 
 @public("logical_not")
 def logical_not(input: Tensor) -> Tensor:
+    """Whether each element is 0.
+
+    >>> sg.logical_not(sg.tensor([0.0, 2.0]))
+    tensor([ True, False])
+    """
     return wrap(np.logical_not(input._array))
 
 
-def _bitwise(name: str, dunder: str, compute: Callable[[Any, Any], Any]) -> None:
+def _bitwise(name: str, dunder: str, compute: Callable[[Any, Any], Any], sign: str) -> None:
     def function(input: Tensor, other: Any) -> Tensor:
         if as_operand(other) is NotImplemented:
             return NotImplemented
@@ -96,14 +112,19 @@ def _bitwise(name: str, dunder: str, compute: Callable[[Any, Any], Any]) -> None
             raise shape_mismatch((input._array.shape, other._array.shape)) from None
 
     function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""`input {sign} other`, of integers and bools (else a `NotImplementedError`).
+
+    >>> sg.{name}(sg.tensor([5, 3]), 1).tolist()
+    {[compute(5, 1), compute(3, 1)]}
+    """
     public(name)(function)
     setattr(Tensor, f"__{dunder}__", function)
     setattr(Tensor, f"__r{dunder}__", function)
 
 
-_bitwise("bitwise_and", "and", operator.and_)
-_bitwise("bitwise_or", "or", operator.or_)
-_bitwise("bitwise_xor", "xor", operator.xor)
+_bitwise("bitwise_and", "and", operator.and_, "&")
+_bitwise("bitwise_or", "or", operator.or_, "|")
+_bitwise("bitwise_xor", "xor", operator.xor, "^")
 
 
 @public("bitwise_not")
@@ -119,25 +140,30 @@ def bitwise_not(input: Tensor) -> Tensor:
 install(__invert__=bitwise_not)
 
 
-_bitwise("bitwise_left_shift", "lshift", operator.lshift)
-_bitwise("bitwise_right_shift", "rshift", operator.rshift)
+_bitwise("bitwise_left_shift", "lshift", operator.lshift, "<<")
+_bitwise("bitwise_right_shift", "rshift", operator.rshift, ">>")
 del Tensor.__rlshift__, Tensor.__rrshift__  # type: ignore[attr-defined]
 install(__rlshift__=lambda self, other: FUNCTIONS["bitwise_left_shift"](wrap(np.asarray(other)), self))
 install(__rrshift__=lambda self, other: FUNCTIONS["bitwise_right_shift"](wrap(np.asarray(other)), self))
 
 
-def _test(name: str, compute: Callable[[Any], Any]) -> None:
+def _test(name: str, compute: Callable[[Any], Any], text: str) -> None:
     def function(input: Tensor) -> Tensor:
         return wrap(compute(input._array))
 
     function.__name__ = name
+    function.__doc__ = f"""Whether each element {text}.
+
+    >>> sg.{name}(sg.tensor([float("nan"), float("-inf"), 1.0])).tolist()
+    {[bool(compute(x)) for x in (math.nan, -math.inf, 1.0)]}
+    """
     public(name)(function)
 
 
-_test("isnan", np.isnan)
-_test("isinf", np.isinf)
-_test("isfinite", np.isfinite)
-_test("signbit", np.signbit)
+_test("isnan", np.isnan, "is nan")
+_test("isinf", np.isinf, "is an infinity, of either sign")
+_test("isfinite", np.isfinite, "is neither nan nor an infinity")
+_test("signbit", np.signbit, "has its sign bit set, as -0.0 has")
 
 
 def _close(a: Tensor, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
@@ -150,6 +176,13 @@ def _close(a: Tensor, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
+    """Whether `|input - other| <= atol + rtol * |other|`, elementwise.
+
+    A `RuntimeError` if the dtypes differ; nan is close to nan only with `equal_nan`.
+
+    >>> sg.isclose(sg.tensor([1.0, 2.0]), sg.tensor([1.0, 2.1]))
+    tensor([ True, False])
+    """
     return wrap(_close(input, other, rtol, atol, equal_nan))
 
 
@@ -157,6 +190,11 @@ def isclose(
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
+    """Whether all elements are close: see `isclose`.
+
+    >>> sg.allclose(sg.tensor([1.0]), sg.tensor([1.0 + 1e-7]))
+    True
+    """
     return bool(np.all(_close(input, other, rtol, atol, equal_nan)))
 
 

@@ -120,7 +120,8 @@ def _unary(
         return result
 
     compute.__name__ = compute.__qualname__ = first
-    compute.__doc__ = (function.__doc__ or first).strip().splitlines()[0]
+    paragraphs = (function.__doc__ or first).strip().split("\n\n")  # the first: a ufunc's signature
+    compute.__doc__ = " ".join(paragraphs[paragraphs[0].startswith(f"{function.__name__}(")].split())
     public(first, *rest)(compute)
     UNARY[first] = (kind, function, floating)
     if in_place:
@@ -184,13 +185,18 @@ def neg(input: Tensor) -> Tensor:
 
 @public("square")
 def square(input: Tensor) -> Tensor:
+    """`input ** 2`, elementwise.
+
+    >>> sg.square(sg.tensor([3.0]))
+    tensor([9.])
+    """
     return pow(input, 2)
 
 
 # --- constant almost everywhere -----------------------------------------------------------------------------
 
 
-def _flat(names: str, function: Callable[..., Any], node: str) -> None:
+def _flat(names: str, function: Callable[..., Any], node: str, text: str, example: str) -> None:
     """Functions whose derivative is 0 wherever it exists: tracked, with a zero gradient, as in PyTorch."""
     kind: Any = type(node + "Backward0", (Zero,), {"__slots__": ()})
     first, *rest = names.split()
@@ -208,6 +214,11 @@ def _flat(names: str, function: Callable[..., Any], node: str) -> None:
         return result
 
     compute.__name__ = compute.__qualname__ = first
+    compute.__doc__ = f"""{text}, elementwise; the gradient is 0.
+
+    >>> sg.{first}(sg.tensor([-1.5, 2.5]))
+    tensor([{example}])
+    """
     public(first, *rest)(compute)
     for name in (first, *rest):
         tensor_inplace.method(name, compute)
@@ -221,16 +232,21 @@ def _sign(a: Any) -> Any:
     return a if a.dtype.kind == "b" else np.sign(a)
 
 
-_flat("floor", np.floor, "Floor")
-_flat("ceil", np.ceil, "Ceil")
-_flat("trunc fix", np.trunc, "Trunc")
-_flat("round", _rounded, "Round")
-_flat("sign", _sign, "Sign")
-_flat("sgn", _sign, "Sgn")
+_flat("floor", np.floor, "Floor", "The greatest integer that isn't greater", "-2.,  2.")
+_flat("ceil", np.ceil, "Ceil", "The smallest integer that isn't smaller", "-1.,  3.")
+_flat("trunc fix", np.trunc, "Trunc", "The integer part", "-1.,  2.")
+_flat("round", _rounded, "Round", "Rounded to `decimals` (0), halves to the even neighbour", "-2.,  2.")
+_flat("sign", _sign, "Sign", "-1, 0 or 1", "-1.,  1.")
+_flat("sgn", _sign, "Sgn", "-1, 0 or 1; of complex numbers `x / abs(x)`", "-1.,  1.")
 
 
 @public("frac")
 def frac(input: Tensor) -> Tensor:
+    """`input - trunc(input)`, elementwise; only of floating-point tensors.
+
+    >>> sg.frac(sg.tensor([1.5, -2.25]))
+    tensor([ 0.5000, -0.2500])
+    """
     if input._array.dtype.kind not in "f":
         raise NotImplementedError(f"\"frac_cpu\" not implemented for '{type_name(input._array.dtype)}'")
     return meet(FRAC, neural.frac, (input,))
@@ -407,6 +423,11 @@ def pow(input: Any, exponent: Any) -> Tensor:
 
 @public("float_power")
 def float_power(input: Any, exponent: Any) -> Tensor:
+    """`input ** exponent`, computed in float64.
+
+    >>> sg.float_power(sg.tensor([2, 3]), 2)
+    tensor([4., 9.], dtype=srcgrad.float64)
+    """
     return pow(input.double() if isinstance(input, Tensor) else input, exponent)
 
 
@@ -458,7 +479,12 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 
 FUNCTIONS["where"] = where
-install(where=lambda self, condition, other: where(condition, self, other))
+
+
+@public("where", function=False)
+def _where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The tensor where `condition`, else `other`."""
+    return where(condition, self, other)
 
 
 def masked(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -519,22 +545,42 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, _kind: Any = None)
 
 @public("clamp_min")
 def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """The greater of `input` and `min`, elementwise; on the bound the gradient is kept.
+
+    >>> sg.clamp_min(sg.tensor([-1.0, 2.0]), 0)
+    tensor([0., 2.])
+    """
     return clamp(input, min, _kind=CLAMP_MIN)
 
 
 @public("clamp_max")
 def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """The smaller of `input` and `max`, elementwise; on the bound the gradient is kept.
+
+    >>> sg.clamp_max(sg.tensor([-1.0, 2.0]), 0)
+    tensor([-1.,  0.])
+    """
     return clamp(input, None, max, _kind=CLAMP_MAX)
 
 
 @public("nan_to_num")
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+    """`input` with `nan` for nan, `posinf` and `neginf` for infinities (by default the greatest numbers).
+
+    >>> sg.nan_to_num(sg.tensor([float("nan"), 1.0]))
+    tensor([0., 1.])
+    """
     kind = elementwise_node("NanToNumBackward0", np.nan_to_num, 1)
     return meet(kind, np.nan_to_num, (input,), nan=nan, posinf=posinf, neginf=neginf)
 
 
 @public("logit")
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """`log(input / (1 - input))`, with `input` first kept between `eps` and `1 - eps` if that is given.
+
+    >>> sg.logit(sg.tensor([0.5]))
+    tensor([0.])
+    """
     return meet(LOGIT, neural.logit, (input,), floating=True, eps=eps)
 
 
@@ -544,11 +590,21 @@ ANGLE = rule_node("AngleBackward0", np.angle)
 
 @public("conj", "conj_physical", "resolve_conj")
 def conj(input: Tensor) -> Tensor:
+    """The complex conjugate, elementwise; a real tensor is returned as it is.
+
+    >>> sg.conj(sg.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     return input if input._array.dtype.kind != "c" else call(CONJ, (input,))
 
 
 @public("angle")
 def angle(input: Tensor) -> Tensor:
+    """The angle of complex numbers in radians; of real ones 0, or pi where they are negative.
+
+    >>> sg.angle(sg.tensor([1.0, -1.0]))
+    tensor([0.0000, 3.1416])
+    """
     return call(ANGLE, (input,))
 
 
@@ -573,6 +629,7 @@ def _fast_in_place(name: str, ufunc: Any, function: Callable[..., Tensor], float
         return tensor_inplace.in_place(self, function, other, **keywords)
 
     changed.__name__ = name
+    changed.__doc__ = f"`{name[:-1]}`, of the tensor itself."
     setattr(Tensor, name, changed)
 
 

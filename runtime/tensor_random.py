@@ -24,13 +24,29 @@ class Generator:
         self.random = np.random.default_rng()
 
     def manual_seed(self, seed: int) -> Generator:
+        """Start again from a seed; returns the generator.
+
+        >>> x = sg.rand(2, generator=sg.Generator().manual_seed(0))
+        >>> sg.equal(x, sg.rand(2, generator=sg.Generator().manual_seed(0)))
+        True
+        """
         self.random = np.random.default_rng(seed)
         return self
 
     def get_state(self) -> Any:
+        """The state, for `set_state`.
+
+        >>> g = sg.Generator()
+        >>> state = g.get_state()
+        >>> x = sg.rand(2, generator=g)
+        >>> g.set_state(state)
+        >>> sg.equal(x, sg.rand(2, generator=g))
+        True
+        """
         return self.random.bit_generator.state
 
     def set_state(self, value: Any) -> None:
+        """Go back to a state from `get_state`."""
         self.random.bit_generator.state = value
 
 
@@ -74,6 +90,13 @@ def randn(
 
 
 def randint(*args: Any, dtype: Any = None, device: Any = None, generator: Any = None) -> Tensor:
+    """Integers drawn from `low` (default 0) to before `high`: `randint([low,] high, size)`.
+
+    A `RuntimeError` if there are none between them.
+
+    >>> sg.randint(5, 6, (2,))
+    tensor([5, 5])
+    """
     low, high, size = (0, *args) if len(args) == 2 else args
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
@@ -83,10 +106,20 @@ def randint(*args: Any, dtype: Any = None, device: Any = None, generator: Any = 
 
 
 def randperm(n: int, *, dtype: Any = None, device: Any = None, generator: Any = None) -> Tensor:
+    """The numbers 0 to n - 1 in random order.
+
+    >>> sg.randperm(3).sort().values
+    tensor([0, 1, 2])
+    """
     return _placed(_random(generator).permutation(n), dtype or np.int64, device, False)
 
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None) -> Tensor:
+    """Normal random numbers with this mean and deviation: two numbers and a `size`, or tensors.
+
+    >>> sg.normal(sg.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 2.])
+    """
     if size is not None:
         return _placed(_random(generator).normal(mean, std, shape_argument((size,))), None, None, False)
     base = mean if isinstance(mean, Tensor) else std
@@ -96,6 +129,11 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
 
 @public("bernoulli")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
+    """1 with the probability that each element gives (or `p`), else 0; a `RuntimeError` outside of [0, 1].
+
+    >>> sg.bernoulli(sg.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
     a = input._array
     chance = arrays.to_host(a) if p is None else p
     if np.any((np.asarray(chance) < 0) | (np.asarray(chance) > 1)):
@@ -106,6 +144,13 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
 ) -> Tensor:
+    """`num_samples` indices, drawn with probabilities in proportion to the elements of each row.
+
+    `input` is a vector or a matrix; without `replacement` no index is drawn twice.
+
+    >>> sg.multinomial(sg.tensor([0.0, 1.0]), 2, replacement=True)
+    tensor([1, 1])
+    """
     weights = np.atleast_2d(arrays.to_host(input._array)).astype(float)
     rows = [
         _random(generator).choice(w.size, num_samples, replace=replacement, p=w / w.sum()) for w in weights
@@ -114,6 +159,11 @@ def multinomial(
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform random numbers in [0, 1), of the shape, dtype and device of a tensor.
+
+    >>> sg.rand_like(sg.zeros(2, 3)).shape
+    srcgrad.Size([2, 3])
+    """
     return rand(
         tuple(input.shape),
         dtype=dtype or input.dtype,
@@ -125,6 +175,11 @@ def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_
 def randn_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
+    """Normal random numbers of the shape, dtype and device of a tensor.
+
+    >>> sg.randn_like(sg.zeros(2, 3)).shape
+    srcgrad.Size([2, 3])
+    """
     return randn(
         tuple(input.shape),
         dtype=dtype or input.dtype,
@@ -134,10 +189,15 @@ def randn_like(
 
 
 def randint_like(input: Tensor, *bounds: int, dtype: Any = None) -> Tensor:
+    """Random integers (`high` or `low, high`, see `randint`) of the shape and dtype of a tensor.
+
+    >>> sg.randint_like(sg.zeros(2), 5, 6)
+    tensor([5., 5.])
+    """
     return randint(*bounds, tuple(input.shape), dtype=dtype or input.dtype)
 
 
-def _in_place(name: str, node: str, draw: Any) -> None:
+def _in_place(name: str, node: str, draw: Any, law: str, example: str = "") -> None:
     """Add `Tensor.name`: fill the tensor with random numbers; its old values then have no influence."""
 
     def method(self: Tensor, *args: Any, generator: Any = None, **keywords: Any) -> Tensor:
@@ -146,6 +206,11 @@ def _in_place(name: str, node: str, draw: Any) -> None:
         return overwritten(self, arrays.namespace(a).asarray(values)[()], node)
 
     method.__name__ = name
+    method.__doc__ = f"""Fill the tensor with random numbers, {law}; its old values then have no influence.
+
+    >>> sg.zeros(2).{name}({example}).shape
+    srcgrad.Size([2])
+    """
     setattr(Tensor, name, method)
 
 
@@ -176,12 +241,23 @@ def _normal(random: Any, a: Any, mean: float = 0.0, std: float = 1.0) -> Any:
     return random.normal(mean, std, a.shape)
 
 
-_in_place("uniform_", "UniformBackward0", _uniform)
-_in_place("normal_", "NormalBackward0", _normal)
-_in_place("exponential_", "ExponentialBackward0", lambda r, a, lambd=1.0: r.exponential(1 / lambd, a.shape))
-_in_place("geometric_", "GeometricBackward0", lambda r, a, p: r.geometric(p, a.shape))
-_in_place("random_", "RandomBackward1", _integers)
-_in_place("bernoulli_", "BernoulliBackward2", _chance)
+_in_place("uniform_", "UniformBackward0", _uniform, "uniform from `low` to `high` (0 to 1)")
+_in_place("normal_", "NormalBackward0", _normal, "normal with this `mean` (0) and `std` (1)")
+_in_place(
+    "exponential_",
+    "ExponentialBackward0",
+    lambda r, a, lambd=1.0: r.exponential(1 / lambd, a.shape),
+    "exponential with the rate `lambd` (1)",
+)
+_in_place(
+    "geometric_",
+    "GeometricBackward0",
+    lambda r, a, p: r.geometric(p, a.shape),
+    "geometric with the chance `p`",
+    "0.5",
+)
+_in_place("random_", "RandomBackward1", _integers, "integers from `low` (0) to before `high`", "6")
+_in_place("bernoulli_", "BernoulliBackward2", _chance, "1 with the chance `p` (0.5), else 0")
 
 
 FUNCTIONS.update({

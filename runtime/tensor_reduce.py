@@ -342,6 +342,13 @@ def _amax(name: str, compute: Callable[..., Any]) -> Any:
         return call(AMAX[name], (input,), keywords, out=out, shown=_shown(dim, axis, keepdim))
 
     function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""The {name[1:]}imum of all elements or along `dim`; ties share the gradient.
+
+    Of no elements it is an error: a `RuntimeError`, or an `IndexError` if `dim` is given.
+
+    >>> sg.{name}(sg.tensor([[1.0, 2.0], [4.0, 3.0]]), dim=1)
+    tensor([{"2., 4." if name == "amax" else "1., 3."}])
+    """
     return public(name)(function)
 
 
@@ -350,6 +357,14 @@ amax, amin = _amax("amax", np.max), _amax("amin", np.min)
 
 @public("aminmax")
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
+    """The smallest and the greatest elements, of all or along `dim`, as a pair `(min, max)`.
+
+    Ties share the gradient; see `amax` for the errors.
+
+    >>> low, high = sg.aminmax(sg.tensor([3.0, 1.0, 2.0]))
+    >>> low, high
+    (tensor(1.), tensor(3.))
+    """
     pair = PAIRS.setdefault("aminmax", _pair_kind("aminmax", ("min", "max")))
     d = () if dim is None else dim
     return pair(amin(input, d, keepdim), amax(input, d, keepdim))
@@ -370,6 +385,13 @@ def _arg(name: str, compute: Callable[..., Any]) -> None:
         return wrap(compute(a, axis=None if d is None else dimension(d, a.ndim), keepdims=keepdim))
 
     function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""The first index of the {name[3:]}imum along `dim` (of the flat tensor without one).
+
+    Of no elements it is an `IndexError`, of bools or complex numbers a `RuntimeError`.
+
+    >>> sg.{name}(sg.tensor([[1.0, 2.0], [4.0, 3.0]]), dim=1)
+    tensor([{"1, 0" if name == "argmax" else "0, 1"}])
+    """
     public(name)(function)
 
 
@@ -379,6 +401,11 @@ _arg("argmin", np.argmin)
 
 @public("argsort")
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that sort along `dim`; elements that are equal keep their order.
+
+    >>> sg.argsort(sg.tensor([3, 1, 2]))
+    tensor([1, 2, 0])
+    """
     return sort(input, dim, descending).indices
 
 
@@ -420,6 +447,11 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 @public("kthvalue")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The k-th smallest element along `dim`, counted from 1, and its index, as `(values, indices)`.
+
+    >>> sg.kthvalue(sg.tensor([3.0, 1.0, 2.0]), 2).values
+    tensor(2.)
+    """
     a = input._array
     d = dimension(dim, a.ndim)
     return _along(
@@ -531,10 +563,20 @@ std = _spread("std", STD, np.std)
 
 
 def var_mean(input: Tensor, dim: Any = None, **keywords: Any) -> tuple[Tensor, Tensor]:
+    """The variance and the mean, of all elements or along `dim`; keywords as in `var`.
+
+    >>> sg.var_mean(sg.tensor([1.0, 3.0]))
+    (tensor(2.), tensor(2.))
+    """
     return var(input, dim, **keywords), mean(input, dim, keywords.get("keepdim", False))
 
 
 def std_mean(input: Tensor, dim: Any = None, **keywords: Any) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean, of all elements or along `dim`; keywords as in `std`.
+
+    >>> sg.std_mean(sg.tensor([1.0, 3.0]), correction=0)
+    (tensor(1.), tensor(2.))
+    """
     return std(input, dim, **keywords), mean(input, dim, keywords.get("keepdim", False))
 
 
@@ -559,11 +601,21 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 
 @public("dist")
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of `input - other`.
+
+    >>> sg.dist(sg.tensor([3.0, 0.0]), sg.tensor([0.0, 4.0]))
+    tensor(5.)
+    """
     return norm(input - other, p)
 
 
 @public("logsumexp")
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """`log(sum(exp(input)))` along `dim` without overflow; integers are computed in the default dtype.
+
+    >>> sg.logsumexp(sg.tensor([0.0, 0.0]), 0)
+    tensor(0.6931)
+    """
     x = input if input._array.dtype.kind in "fc" else convert(input, default_dtype().numpy)
     axis = axes_of(dim, x._array.ndim) if x._array.ndim else None
     if x._array.size == 0:
@@ -591,6 +643,13 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 @public("log_softmax")
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """`log(softmax(input))` along `dim`, computed as `input - logsumexp(input, dim)`.
+
+    Integers and complex numbers are a `NotImplementedError`, unless `dtype` converts them.
+
+    >>> sg.log_softmax(sg.tensor([0.0, 0.0]), 0)
+    tensor([-0.6931, -0.6931])
+    """
     x = input if dtype is None else convert(input, as_dtype(dtype).numpy)
     if x._array.dtype.kind != "f":
         raise NotImplementedError(
@@ -610,6 +669,11 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 @public("cumsum")
 def cumsum(input: Tensor, dim: Any = None, *, axis: Any = None, dtype: Any = None) -> Tensor:
+    """The running sum along `dim` (of all elements, flat, without one); integers and bools add up as int64.
+
+    >>> sg.cumsum(sg.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
     return _accumulated(CUMSUM, _wide(input, dtype), dim if axis is None else axis)
 
 
@@ -623,6 +687,11 @@ def _accumulated(kind: Any, x: Tensor, dim: Any) -> Tensor:
 
 @public("cumprod")
 def cumprod(input: Tensor, dim: Any = None, *, axis: Any = None, dtype: Any = None) -> Tensor:
+    """The running product along `dim` (of all elements, flat, without one); integers multiply as int64.
+
+    >>> sg.cumprod(sg.tensor([2, 3, 4]), 0)
+    tensor([ 2,  6, 24])
+    """
     return _accumulated(CUMPROD, _wide(input, dtype), dim if axis is None else axis)
 
 
@@ -640,6 +709,11 @@ def _running(name: str, compute: Any, better: Callable[[Any, Any], Any]) -> None
         return _along(kind, input, indices, d, True, name)
 
     function.__name__ = name
+    function.__doc__ = f"""The {name[3:]}imum so far along `dim`, and its last index, as `(values, indices)`.
+
+    >>> sg.{name}(sg.tensor([2, 1, 3]), 0).values
+    tensor([2, {"2, 3" if name == "cummax" else "1, 1"}])
+    """
     public(name)(function)
 
 
@@ -649,6 +723,11 @@ _running("cummin", np.minimum, np.less_equal)
 
 @public("diff")
 def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
+    """The differences of neighbours along `dim`, taken `n` times, each with one entry fewer.
+
+    >>> sg.diff(sg.tensor([1.0, 4.0, 9.0]))
+    tensor([3., 5.])
+    """
     return call(rule_node("DiffBackward0", np.diff), (input, n, dim))
 
 
@@ -659,6 +738,11 @@ def _truth(name: str, compute: Callable[..., Any]) -> None:
         return wrap(out.astype(a.dtype) if a.dtype == np.uint8 else out)
 
     function.__name__ = name
+    function.__doc__ = f"""Whether {name} elements differ from 0, of the whole tensor or along `dim`.
+
+    >>> sg.{name}(sg.tensor([True, False]))
+    tensor({name == "any"})
+    """
     public(name)(function)
 
 
@@ -668,6 +752,11 @@ _truth("any", np.any)
 
 @public("count_nonzero")
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many elements aren't 0, of all or along `dim`, as int64.
+
+    >>> sg.count_nonzero(sg.tensor([[0, 1], [2, 3]]), dim=0)
+    tensor([1, 2])
+    """
     count = np.count_nonzero(input._array, axis=axes_of(dim, input._array.ndim))
     return wrap(np.int64(count) if isinstance(count, int) else count)
 
@@ -683,17 +772,37 @@ def unique(
     return_counts: bool = False,
     dim: Any = None,
 ) -> Any:
+    """The different elements, sorted: of the flat tensor, or its different parts along `dim`.
+
+    With `return_inverse` and `return_counts` a tuple: also the place of each element among them, and how
+    often each occurs.
+
+    >>> sg.unique(sg.tensor([2, 1, 2]))
+    tensor([1, 2])
+    """
     got: Any = _UNIQUE(input._array, return_inverse=return_inverse, return_counts=return_counts, axis=dim)
     return tuple(wrap(g) for g in got) if isinstance(got, tuple) else wrap(got)
 
 
 @public("bincount")
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each of 0, 1, ... occurs in a vector of integers (or the sum of their `weights`).
+
+    The result has at least `minlength` entries; negative numbers are a `ValueError`.
+
+    >>> sg.bincount(sg.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
     return wrap(np.bincount(input._array, raw_of(weights), minlength))
 
 
 @public("nansum")
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of the elements that aren't nan, of all or along `dim`; their gradient is 1, that of a nan 0.
+
+    >>> sg.nansum(sg.tensor([1.0, float("nan")]))
+    tensor(1.)
+    """
     return call(
         rule_node("NansumBackward0", np.nansum),
         (_wide(input, dtype),),
@@ -703,6 +812,11 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
 
 @public("nanmean")
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The mean of the elements that aren't nan, of all or along `dim`; integers are a `RuntimeError`.
+
+    >>> sg.nanmean(sg.tensor([1.0, float("nan"), 3.0]))
+    tensor(2.)
+    """
     if input._array.dtype.kind not in "fc":
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "

@@ -33,10 +33,12 @@ class dtype:
 
     @property
     def type(self) -> Any:
+        """The scalar type of NumPy."""
         return self.numpy.type
 
     @property
     def char(self) -> str:
+        """The letter by which NumPy calls it."""
         return self.numpy.char
 
     def __repr__(self) -> str:
@@ -59,15 +61,25 @@ class dtype:
         return _dtype_named, (self.name,)
 
     def to_complex(self) -> DType:
+        """The complex dtype of the same precision (complex64 for all of up to 4 bytes).
+
+        >>> sg.float64.to_complex()
+        srcgrad.complex128
+        """
         return complex64 if self.itemsize <= 4 else complex128
 
     def to_real(self) -> DType:
+        """The dtype of the real part.
+
+        >>> sg.complex64.to_real()
+        srcgrad.float32
+        """
         return float32 if self.name == "complex64" else float64 if self.name == "complex128" else self
 
 
 DType = dtype
 # NumPy takes an object for a dtype if it has an attribute of that name
-dtype.dtype = property(lambda self: self.numpy)  # type: ignore[attr-defined]
+dtype.dtype = property(lambda self: self.numpy, doc="The dtype of NumPy.")  # type: ignore[attr-defined]
 
 bool_ = dtype("bool")
 uint8 = dtype("uint8")
@@ -110,6 +122,11 @@ class _Defaults:
 
 
 def default_dtype() -> dtype:
+    """The dtype of new tensors of Python floats.
+
+    >>> sg.get_default_dtype()
+    srcgrad.float32
+    """
     return _Defaults.floating
 
 
@@ -194,6 +211,11 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     def numel(self) -> int:
+        """The number of elements of a tensor of this shape.
+
+        >>> sg.Size((2, 3)).numel()
+        6
+        """
         n = 1
         for s in self:
             n *= s

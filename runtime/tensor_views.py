@@ -202,6 +202,11 @@ def reshape(input: Tensor, *shape: Any, order: str = "C") -> Tensor:
 
 @public("view_as", "reshape_as", function=False)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """`view` in the shape of another tensor.
+
+    >>> sg.arange(4).view_as(sg.zeros(2, 2)).shape
+    srcgrad.Size([2, 2])
+    """
     return view(self, tuple(other._array.shape))
 
 
@@ -224,11 +229,21 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @public("ravel")
 def ravel(input: Tensor) -> Tensor:
+    """All elements as a vector, a view where the memory allows it.
+
+    >>> sg.ravel(sg.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     return reshape(input, -1)
 
 
 @public("unflatten")
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """Dimension `dim` split into `sizes`, one of which may be -1; a `RuntimeError` if they don't fit.
+
+    >>> sg.unflatten(sg.zeros(6), 0, (2, 3)).shape
+    srcgrad.Size([2, 3])
+    """
     shape = input._array.shape
     d = dimension(dim, len(shape))
     try:
@@ -290,12 +305,22 @@ def _reversed_axes(self: Tensor) -> Tensor:
 
 
 install(T=property(_reversed_axes))
-install(mT=property(lambda self: transpose(self, -2, -1)), mH=property(lambda self: transpose(self, -2, -1)))
-install(H=property(lambda self: transpose(self, 0, 1).conj()))
+install(
+    mT=property(
+        lambda self: transpose(self, -2, -1), doc="The matrices transposed: the last two dimensions."
+    ),
+    mH=property(lambda self: transpose(self, -2, -1), doc="The matrices transposed."),
+    H=property(lambda self: transpose(self, 0, 1).conj(), doc="The matrix transposed and conjugated."),
+)
 
 
 @public("movedim", "moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """The dimensions `source` moved to the places `destination`; the others keep their order.
+
+    >>> sg.movedim(sg.zeros(2, 3, 4), 0, -1).shape
+    srcgrad.Size([3, 4, 2])
+    """
     n = input._array.ndim
     src = [dimension(d, n) for d in ([source] if isinstance(source, int) else source)]
     dst = [dimension(d, n) for d in ([destination] if isinstance(destination, int) else destination)]
@@ -365,15 +390,32 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
 
 @public("expand_as", function=False)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """`expand` to the shape of another tensor.
+
+    >>> sg.tensor([1, 2]).expand_as(sg.zeros(2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return expand(self, tuple(other._array.shape))
 
 
 @public("broadcast_to")
 def broadcast_to(input: Tensor, *shape: Any) -> Tensor:
+    """A view of the tensor as one of this shape: `expand`.
+
+    >>> sg.broadcast_to(sg.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return expand(input, *shape)
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Views of all tensors in the shape that they broadcast to; a `ValueError` if they don't fit.
+
+    >>> [x.shape for x in sg.broadcast_tensors(sg.zeros(2, 1), sg.zeros(3))]
+    [srcgrad.Size([2, 3]), srcgrad.Size([2, 3])]
+    """
     shape = np.broadcast_shapes(*(t._array.shape for t in tensors))
     return tuple(expand(t, shape) for t in tensors)
 
@@ -426,6 +468,11 @@ def alias(input: Tensor) -> Tensor:
 
 @public("diagonal")
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A view of the diagonal of dimensions `dim1` and `dim2`, as a new last dimension.
+
+    >>> sg.diagonal(sg.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     a = own_memory(input)
     array = a.diagonal(offset, dim1, dim2)
     if type(array) is np.ndarray and not array.flags.writeable and a.flags.writeable:
@@ -535,6 +582,13 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @public("tensor_split")
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """So many parts along `dim`, the first ones longer by one where needed, or parts between indices.
+
+    >>> sg.tensor_split(sg.arange(3), 2)
+    (tensor([0, 1]), tensor([2]))
+    >>> sg.tensor_split(sg.arange(3), [1])
+    (tensor([0]), tensor([1, 2]))
+    """
     n = input._array.shape[dimension(dim, input._array.ndim)]
     if isinstance(indices_or_sections, int):
         k = indices_or_sections

@@ -22,10 +22,12 @@ def _remember(node: Node) -> None:
 
 
 def is_anomaly_enabled() -> bool:
+    """Whether `detect_anomaly` is on in this thread."""
     return state.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
+    """Whether `detect_anomaly` also looks for nan in gradients."""
     return state.check_nan
 
 

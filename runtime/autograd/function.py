@@ -183,14 +183,17 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **keywords: Any) -> Any:
+        """What the function computes, `forward(ctx, *args)`, or without `ctx` beside a `setup_context`."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> Any:
+        """Save on `ctx` what `backward` needs, if `forward` takes no `ctx`."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        """The gradients of the inputs of `forward`, one each (None for none), from those of its outputs."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use "
             "it with backward mode AD."

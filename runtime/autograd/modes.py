@@ -82,6 +82,7 @@ class _Mode:
         set_state(*self._stack.pop())
 
     def clone(self) -> _Mode:
+        """A mode of the same kind, to be entered on its own."""
         return type(self)()
 
     def __call__(self, function: Any) -> Any:
@@ -178,6 +179,7 @@ class set_grad_enabled(_Mode):
         return self
 
     def clone(self) -> _Mode:
+        """A mode of the same kind, to be entered on its own."""
         return set_grad_enabled(self.recording)
 
     def __call__(self, function: Any) -> Any:
@@ -194,12 +196,25 @@ class inference_mode(_Mode, metaclass=_Bare):
         self.inference = mode
 
     def clone(self) -> _Mode:
+        """A mode of the same kind, to be entered on its own."""
         return inference_mode(self.mode)
 
 
 def is_grad_enabled() -> bool:
+    """Whether operations are recorded in this thread.
+
+    >>> with sg.no_grad():
+    ...     sg.is_grad_enabled()
+    False
+    """
     return state.recording
 
 
 def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside `inference_mode`.
+
+    >>> with sg.inference_mode():
+    ...     sg.is_inference_mode_enabled()
+    True
+    """
     return state.inference

@@ -85,10 +85,14 @@ class _Shrink(_Activation):
 
 
 Hardshrink = type(
-    "Hardshrink", (_Shrink,), {"function": staticmethod(F.hardshrink), "options": {"lambd": 0.5}}
+    "Hardshrink",
+    (_Shrink,),
+    {"function": staticmethod(F.hardshrink), "options": {"lambd": 0.5}, "__doc__": F.hardshrink.__doc__},
 )
 Softshrink = type(
-    "Softshrink", (_Shrink,), {"function": staticmethod(F.softshrink), "options": {"lambd": 0.5}}
+    "Softshrink",
+    (_Shrink,),
+    {"function": staticmethod(F.softshrink), "options": {"lambd": 0.5}, "__doc__": F.softshrink.__doc__},
 )
 
 

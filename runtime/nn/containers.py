@@ -59,15 +59,18 @@ class Sequential(Module):
         return iter(self._modules.values())
 
     def append(self, module: Module) -> Sequential:
+        """Add a module at the end. Returns the container."""
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> Sequential:
+        """Add modules at the end. Returns the container."""
         for module in modules:
             self.append(module)
         return self
 
     def pop(self, index: int) -> Module:
+        """Remove module number `index` and return it; an `IndexError` if there is none."""
         module: Module = self[index]
         del self[index]
         return module
@@ -83,6 +86,7 @@ class Sequential(Module):
     __rmul__ = __mul__
 
     def insert(self, index: int, module: Module) -> Sequential:
+        """Add a module before number `index`. Returns the container."""
         items = list(self._modules.values())
         items.insert(index, module)
         object.__setattr__(self, "_modules", {str(i): m for i, m in enumerate(items)})
@@ -120,20 +124,24 @@ class ModuleList(Module):
         return iter(self._modules.values())
 
     def append(self, module: Module) -> ModuleList:
+        """Add a module at the end. Returns the list."""
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> ModuleList:
+        """Add modules at the end. Returns the list."""
         for module in modules:
             self.append(module)
         return self
 
     def insert(self, index: int, module: Module) -> None:
+        """Add a module before number `index`."""
         items = list(self._modules.values())
         items.insert(index, module)
         object.__setattr__(self, "_modules", {str(i): m for i, m in enumerate(items)})
 
     def pop(self, index: int) -> Module:
+        """Remove module number `index` and return it; an `IndexError` if there is none."""
         module: Module = self[index]
         del self[index]
         return module
@@ -173,6 +181,7 @@ class ModuleDict(Module):
             self.update(modules)
 
     def update(self, modules: Any) -> None:
+        """Add or replace modules: a dict, or pairs of names and modules."""
         for name, module in modules.items() if hasattr(modules, "items") else modules:
             self[name] = module
 
@@ -195,18 +204,23 @@ class ModuleDict(Module):
         return key in self._modules
 
     def keys(self) -> Any:
+        """The names, in order."""
         return self._modules.keys()
 
     def items(self) -> Any:
+        """Pairs of names and modules, in order."""
         return self._modules.items()
 
     def values(self) -> Any:
+        """The modules, in order."""
         return self._modules.values()
 
     def pop(self, key: str) -> Any:
+        """Remove a module and return it; a `KeyError` if there is none of that name."""
         return self._modules.pop(key)
 
     def clear(self) -> None:
+        """Remove all modules."""
         self._modules.clear()
 
 
@@ -219,6 +233,7 @@ class ParameterList(Module):
         self.extend(values or [])
 
     def append(self, value: Any) -> ParameterList:
+        """Add a parameter (of a plain tensor one is made) at the end. Returns the list."""
         wrapped = (
             Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
         )
@@ -227,6 +242,7 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Add parameters at the end. Returns the list."""
         for value in values:
             self.append(value)
         return self
@@ -284,10 +300,13 @@ class ParameterDict(Module):
         return iter(self._parameters)
 
     def keys(self) -> Any:
+        """The names, in order."""
         return self._parameters.keys()
 
     def items(self) -> Any:
+        """Pairs of names and parameters, in order."""
         return self._parameters.items()
 
     def values(self) -> Any:
+        """The parameters, in order."""
         return self._parameters.values()

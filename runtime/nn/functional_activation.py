@@ -50,68 +50,150 @@ def _apply(kind: type[Elementwise], input: Tensor, inplace: bool = False, **keyw
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """`max(input, 0)`, elementwise; the gradient at 0 is 0.
+
+    >>> sg.nn.functional.relu(sg.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
     return input.relu_() if inplace else _relu(input)
 
 
 def relu_(input: Tensor) -> Tensor:
+    """`relu`, of the tensor itself.
+
+    >>> sg.nn.functional.relu_(sg.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
     return input.relu_()
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """`min(max(input, 0), 6)`, elementwise.
+
+    >>> sg.nn.functional.relu6(sg.tensor([-1.0, 2.0, 9.0]))
+    tensor([0., 2., 6.])
+    """
     return _apply(_HARDTANH, input, inplace, low=0.0, high=6.0)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """The input kept between `min_val` and `max_val`, elementwise.
+
+    >>> sg.nn.functional.hardtanh(sg.tensor([-3.0, 0.5, 3.0]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     return _apply(_HARDTANH, input, inplace, low=min_val, high=max_val)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """The input where it is positive, else `negative_slope` times it, elementwise.
+
+    >>> sg.nn.functional.leaky_relu(sg.tensor([-1.0, 2.0]), 0.5)
+    tensor([-0.5000,  2.0000])
+    """
     return _apply(_LEAKY, input, inplace, negative_slope=negative_slope)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """The input where it is positive, else `alpha * (exp(input) - 1)`, elementwise.
+
+    >>> sg.nn.functional.elu(sg.tensor([0.0, 2.0]))
+    tensor([0., 2.])
+    """
     return _apply(_ELU, input, inplace, alpha=alpha)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """The input where it is positive, else `alpha * (exp(input / alpha) - 1)`, elementwise.
+
+    >>> sg.nn.functional.celu(sg.tensor([0.0, 2.0]))
+    tensor([0., 2.])
+    """
     return _apply(_ELU, input, inplace, alpha=alpha, input_scale=1.0 / alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """`scale * elu(input, alpha)` with the constants that keep mean 0 and variance 1 (arXiv:1706.02515).
+
+    >>> sg.nn.functional.selu(sg.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.0507])
+    """
     return _apply(_ELU, input, inplace, alpha=1.6732632423543772, scale=1.0507009873554805)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """`input * Phi(input)`, with the normal distribution function or its `approximate="tanh"`.
+
+    Another `approximate` is a `RuntimeError`.
+
+    >>> sg.nn.functional.gelu(sg.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8413])
+    """
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     return _apply(_GELU if approximate == "none" else _GELU_TANH, input)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input * sigmoid(input)`, elementwise.
+
+    >>> sg.nn.functional.silu(sg.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7311])
+    """
     return _apply(_SILU, input, inplace)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input * tanh(softplus(input))`, elementwise.
+
+    >>> sg.nn.functional.mish(sg.tensor([0.0]))
+    tensor([0.])
+    """
     return _apply(_MISH, input, inplace)
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """`log(1 + exp(beta * input)) / beta`; the input itself where `beta * input` is above `threshold`.
+
+    >>> sg.nn.functional.softplus(sg.tensor([0.0]))
+    tensor([0.6931])
+    """
     return _apply(_SOFTPLUS, input, beta=beta, threshold=threshold)
 
 
 def logsigmoid(input: Tensor) -> Tensor:
+    """`log(sigmoid(input))` without overflow, elementwise.
+
+    >>> sg.nn.functional.logsigmoid(sg.tensor([0.0]))
+    tensor([-0.6931])
+    """
     return _apply(_LOGSIGMOID, input)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """`relu6(input + 3) / 6`, elementwise.
+
+    >>> sg.nn.functional.hardsigmoid(sg.tensor([-3.0, 0.0, 3.0]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     return _apply(_HARDSIGMOID, input, inplace)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input * hardsigmoid(input)`, elementwise.
+
+    >>> sg.nn.functional.hardswish(sg.tensor([0.0, 3.0]))
+    tensor([0., 3.])
+    """
     return _apply(_HARDSWISH, input, inplace)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """The input where it is positive, else `weight` times it: one weight, or one per channel (dimension 1).
+
+    >>> sg.nn.functional.prelu(sg.tensor([-1.0, 2.0]), sg.tensor([0.5]))
+    tensor([-0.5000,  2.0000])
+    """
     if weight.numel() > 1 and input.ndim > 1:
         weight = weight.reshape(weight.numel(), *([1] * (input.ndim - 2)))
     result: Tensor = meet(_PRELU, neural.prelu, (input, weight))
@@ -148,18 +230,38 @@ def gumbel_softmax(
 
 
 def softsign(input: Tensor) -> Tensor:
+    """`input / (1 + |input|)`, elementwise.
+
+    >>> sg.nn.functional.softsign(sg.tensor([1.0]))
+    tensor([0.5000])
+    """
     return input / (input.abs() + 1)
 
 
 def tanhshrink(input: Tensor) -> Tensor:
+    """`input - tanh(input)`, elementwise.
+
+    >>> sg.nn.functional.tanhshrink(sg.tensor([0.0]))
+    tensor([0.])
+    """
     return input - tanh(input)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """0 where `|input| <= lambd`, else the input.
+
+    >>> sg.nn.functional.hardshrink(sg.tensor([-1.0, 0.25]))
+    tensor([-1.,  0.])
+    """
     return input.masked_fill(input.abs() <= lambd, 0.0)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """The input moved towards 0 by `lambd`, 0 where it would pass it; a negative `lambd`: a `RuntimeError`.
+
+    >>> sg.nn.functional.softshrink(sg.tensor([-1.5, 0.25]))
+    tensor([-1.,  0.])
+    """
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     shrunk = input - lambd * input.detach().sign()
@@ -167,11 +269,21 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """The input where it is above `threshold`, else `value`.
+
+    >>> sg.nn.functional.threshold(sg.tensor([0.5, 2.0]), 1.0, -1.0)
+    tensor([-1.,  2.])
+    """
     out: Tensor = input.masked_fill(input <= threshold, value)
     return in_place(input, lambda t: t.masked_fill(t <= threshold, value)) if inplace else out
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along `dim` times the sigmoid of the second.
+
+    >>> sg.nn.functional.glu(sg.tensor([3.0, 0.0]))
+    tensor([1.5000])
+    """
     first, second = chunk(input, 2, dim)
     return first * sigmoid(second)
 
@@ -187,17 +299,37 @@ def _default_dim(name: str, ndim: int) -> int:
 
 
 def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """`exp(input) / sum(exp(input))` along `dim`; without one it warns, and takes 0 or 1.
+
+    >>> sg.nn.functional.softmax(sg.tensor([0.0, 0.0]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
     return _softmax(input, _default_dim("softmax", input.ndim) if dim is None else dim, dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None) -> Tensor:
+    """`softmax(-input)` along `dim`.
+
+    >>> sg.nn.functional.softmin(sg.tensor([0.0, 0.0]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
     return _softmax(-input, _default_dim("softmin", input.ndim) if dim is None else dim)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """`log(softmax(input))` along `dim`; without one it warns, and takes 0 or 1.
+
+    >>> sg.nn.functional.log_softmax(sg.tensor([0.0, 0.0]), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
     return _log_softmax(input, _default_dim("log_softmax", input.ndim) if dim is None else dim, dtype)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """The input over its p-norm along `dim` (over `eps` where that is smaller).
+
+    >>> sg.nn.functional.normalize(sg.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
     length = norm(input, p, dim, True).clamp(min=eps)
     return input / expand_as(length, input)

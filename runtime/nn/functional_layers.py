@@ -59,6 +59,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input1 @ weight[k] @ input2 + bias[k]` for each output k: weights (out, in1, in2).
+
+    >>> sg.nn.functional.bilinear(sg.ones(3, 1), sg.ones(3, 2), sg.ones(4, 1, 2)).shape
+    srcgrad.Size([3, 4])
+    """
     out = einsum("...i,kij,...j->...k", input1, weight, input2)
     return out if bias is None else out + bias
 
@@ -86,14 +91,29 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (n, c, l) are 0 with probability `p`, the rest scaled by 1 / (1 - p).
+
+    >>> sg.nn.functional.dropout1d(sg.ones(1, 2, 3), training=False).sum()
+    tensor(6.)
+    """
     return _channels(input, p, training, 1)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (n, c, h, w) are 0 with probability `p`, the rest scaled by 1 / (1 - p).
+
+    >>> sg.nn.functional.dropout2d(sg.ones(1, 2, 3, 1), training=False).sum()
+    tensor(6.)
+    """
     return _channels(input, p, training, 2)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (n, c, d, h, w) are 0 with probability `p`, the rest scaled by 1 / (1 - p).
+
+    >>> sg.nn.functional.dropout3d(sg.ones(1, 2, 3, 1, 1), training=False).sum()
+    tensor(6.)
+    """
     return _channels(input, p, training, 3)
 
 
@@ -153,6 +173,14 @@ def _renormalize(weight: Tensor, indices: Any, max_norm: float, norm_type: float
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """1 at the place of each class and 0 elsewhere, in a new last dimension; classes are int64.
+
+    Other dtypes, negative classes and classes from `num_classes` on are a `RuntimeError`.
+
+    >>> sg.nn.functional.one_hot(sg.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
     i = tensor._array
     if i.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -172,6 +200,13 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 def layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
+    """`(x - mean) / sqrt(var + eps) * weight + bias` over the last dimensions, `normalized_shape`.
+
+    A `RuntimeError` if the input doesn't end in that shape.
+
+    >>> sg.nn.functional.layer_norm(sg.tensor([1.0, 3.0]), (2,), eps=0.0)
+    tensor([-1.,  1.])
+    """
     n = len(normalized_shape)
     if tuple(input._array.shape[-n:]) != tuple(normalized_shape):
         raise RuntimeError(
@@ -185,6 +220,13 @@ def layer_norm(
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None
 ) -> Tensor:
+    """`x / sqrt(mean(x ** 2) + eps) * weight` over the last dimensions, as many as in `normalized_shape`.
+
+    `eps` is by default the dtype's distance from 1 to the next number.
+
+    >>> sg.nn.functional.rms_norm(sg.tensor([2.0, -2.0]), (2,))
+    tensor([ 1., -1.])
+    """
     eps = finfo(input.dtype).eps if eps is None else eps
     return call(RMS_NORM, (input, weight, tuple(range(-len(normalized_shape), 0)), eps))
 
@@ -229,6 +271,11 @@ def batch_norm(
 def group_norm(
     input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
+    """`layer_norm` over each of `num_groups` groups of channels; weight and bias have one entry per channel.
+
+    >>> sg.nn.functional.group_norm(sg.tensor([[1.0, 3.0]]), 1, eps=0.0)
+    tensor([[-1.,  1.]])
+    """
     shape = input._array.shape
     grouped = reshape(input, (shape[0], num_groups, -1))
     out = reshape(call(GROUP_NORM, (grouped, None, None, (2,), eps)), shape)
@@ -247,6 +294,13 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
+    """Each channel of each example less its mean over its deviation, which includes `eps`.
+
+    Without `use_input_stats` the running statistics take their place: `batch_norm` outside of training.
+
+    >>> sg.nn.functional.instance_norm(sg.tensor([[[1.0, 3.0]]]), eps=0.0)
+    tensor([[[-1.,  1.]]])
+    """
     a = input._array
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -295,6 +349,11 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along `dim`; norms below `eps` count as `eps`.
+
+    >>> sg.nn.functional.cosine_similarity(sg.tensor([[3.0, 4.0]]), sg.tensor([[3.0, 0.0]]))
+    tensor([0.6000])
+    """
     dot = (x1 * x2).sum(dim)
     return dot / (norm(x1, 2, dim).clamp(min=eps) * norm(x2, 2, dim).clamp(min=eps))
 
@@ -302,6 +361,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
+    """The p-norm of `x1 - x2 + eps` along the last dimension.
+
+    >>> sg.nn.functional.pairwise_distance(sg.tensor([[3.0, 4.0]]), sg.zeros(1, 2), eps=0.0)
+    tensor([5.])
+    """
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
 

@@ -108,6 +108,11 @@ def l1_loss(
     reduction: str = "mean",
     weight: Any = None,
 ) -> Tensor:
+    """`|input - target|`: its mean, its sum, or with `reduction="none"` each.
+
+    >>> sg.nn.functional.l1_loss(sg.tensor([1.0, 2.0]), sg.tensor([1.0, 4.0]))
+    tensor(1.)
+    """
     input, target = _pair(input, target)
     return _reduced((input - target).abs(), _legacy(size_average, reduce, reduction))
 
@@ -120,6 +125,11 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
+    """`(input - target)**2 / (2 * beta)` for differences below `beta`, else `|input - target| - beta / 2`.
+
+    >>> sg.nn.functional.smooth_l1_loss(sg.tensor([3.0]), sg.tensor([0.0]))
+    tensor(2.5000)
+    """
     input, target = _pair(input, target)
     _check(reduction)
     if beta == 0:
@@ -130,6 +140,13 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Tensor:
+    """`(input - target)**2 / 2` for differences below `delta`, else `delta * (|input - target| - delta / 2)`.
+
+    A `delta` that isn't positive is a `RuntimeError`.
+
+    >>> sg.nn.functional.huber_loss(sg.tensor([3.0]), sg.tensor([0.0]))
+    tensor(2.5000)
+    """
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     input, target = _pair(input, target)
@@ -233,6 +250,13 @@ def binary_cross_entropy(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
+    """`-(target * log(input) + (1 - target) * log(1 - input))`, with logarithms of at least -100.
+
+    Shapes that differ are a `ValueError`, values outside of [0, 1] a `RuntimeError`.
+
+    >>> sg.nn.functional.binary_cross_entropy(sg.tensor([0.5]), sg.tensor([1.0]))
+    tensor(0.6931)
+    """
     _check(reduction)
     if input._array.shape != target._array.shape:
         raise ValueError(
@@ -259,6 +283,13 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
+    """`binary_cross_entropy` of `sigmoid(input)` without overflow; `pos_weight` weighs the positive terms.
+
+    Shapes that differ are a `ValueError`.
+
+    >>> sg.nn.functional.binary_cross_entropy_with_logits(sg.tensor([0.0]), sg.tensor([1.0]))
+    tensor(0.6931)
+    """
     _check(reduction)
     if input._array.shape != target._array.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
@@ -300,6 +331,11 @@ def hinge_embedding_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
+    """`input` where `target` is 1, else `max(0, margin - input)`.
+
+    >>> sg.nn.functional.hinge_embedding_loss(sg.tensor([0.5, 0.5]), sg.tensor([1, -1]))
+    tensor(0.5000)
+    """
     return _reduced(where(target.eq(1), input, (margin - input).clamp(min=0)), reduction)
 
 
@@ -312,12 +348,22 @@ def margin_ranking_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
+    """`max(0, -target * (input1 - input2) + margin)`: target 1 wants the first to be greater, -1 less.
+
+    >>> sg.nn.functional.margin_ranking_loss(sg.tensor([1.0]), sg.tensor([3.0]), sg.tensor([1.0]))
+    tensor(2.)
+    """
     return _reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
 
 
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
+    """`log(1 + exp(-target * input))`, with targets 1 and -1.
+
+    >>> sg.nn.functional.soft_margin_loss(sg.tensor([0.0]), sg.tensor([1.0]))
+    tensor(0.6931)
+    """
     return _reduced(-logsigmoid(target * input), reduction)
 
 
@@ -331,6 +377,11 @@ def multi_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
+    """`sum over the other classes of max(0, margin - x[target] + x[i]) ** p / classes`, of (n, classes).
+
+    >>> sg.nn.functional.multi_margin_loss(sg.tensor([[2.0, 2.0]]), sg.tensor([0]))
+    tensor(0.5000)
+    """
     x = unsqueeze(input, 0) if input.ndim == 1 else input
     i = target.reshape(-1)
     n, c = x.shape
@@ -355,6 +406,12 @@ def cosine_embedding_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
+    """`1 - cos` where `target` is 1, `max(0, cos - margin)` where it is -1, of vectors (n, d).
+
+    >>> a, b = sg.tensor([[3.0, 0.0]]), sg.tensor([[0.0, 2.0]])
+    >>> sg.nn.functional.cosine_embedding_loss(a, b, sg.tensor([1]))
+    tensor(1.)
+    """
     eps = 1e-12
     dot = (input1 * input2).sum(-1)
     cos = dot / ((input1 * input1).sum(-1) + eps).mul((input2 * input2).sum(-1) + eps).sqrt()
@@ -375,6 +432,14 @@ def triplet_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
+    """`max(0, d(anchor, positive) - d(anchor, negative) + margin)`, d the `pairwise_distance`.
+
+    With `swap`, the negative's distance to the positive counts if it is smaller.
+
+    >>> a = sg.zeros(1, 2)
+    >>> sg.nn.functional.triplet_margin_loss(a, a, a)
+    tensor(1.)
+    """
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         from srcgrad.runtime.tensor_math import minimum
@@ -393,6 +458,13 @@ def poisson_nll_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
+    """`exp(input) - target * input`, or without `log_input` `input - target * log(input + eps)`.
+
+    `full` adds Stirling's approximation of `log(target!)` where `target` is above 1.
+
+    >>> sg.nn.functional.poisson_nll_loss(sg.tensor([0.0]), sg.tensor([3.0]))
+    tensor(1.)
+    """
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
@@ -403,6 +475,13 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
+    """`(log(var) + (input - target)**2 / var) / 2`, with `var` at least `eps`; `full` adds `log(2 pi) / 2`.
+
+    A negative `var` is a `ValueError`.
+
+    >>> sg.nn.functional.gaussian_nll_loss(sg.tensor([2.0]), sg.tensor([0.0]), sg.tensor([1.0]))
+    tensor(2.)
+    """
     if not isinstance(var, Tensor):
         var = wrap(np.full_like(input._array, var))
     if bool((var._array < 0).any()):

@@ -113,6 +113,14 @@ def _transposed(n: int) -> Callable[..., Tensor]:
         return squeeze(out, 0) if alone else out
 
     conv.__name__ = conv.__qualname__ = f"conv_transpose{n}d"
+    conv.__doc__ = f"""The transpose of `conv{n}d` over {n} spatial axes: its derivative by its input.
+
+    The weight is (in, out / groups, ...); each axis becomes
+    `(length - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1` long.
+
+    >>> sg.nn.functional.conv_transpose{n}d(sg.ones{(1, 1) + (2,) * n}, sg.ones{(1, 1) + (3,) * n}).shape
+    srcgrad.Size({[1, 1] + [4] * n})
+    """
     return conv
 
 
@@ -152,6 +160,14 @@ def _max_pool(n: int) -> Callable[..., Any]:
         return (out, indices) if return_indices else out
 
     pool.__name__ = pool.__qualname__ = f"max_pool{n}d"
+    pool.__doc__ = f"""The maximum of each window over {n} axes, `stride` apart (default: `kernel_size`).
+
+    With `return_indices` a pair: also the place of each maximum, counted as if the spatial axes were flat.
+    Padding of more than half a window is a `RuntimeError`.
+
+    >>> sg.nn.functional.max_pool{n}d(sg.ones{(1, 1) + (4,) * n}, 2).shape
+    srcgrad.Size({[1, 1] + [2] * n})
+    """
     return pool
 
 
@@ -197,6 +213,14 @@ def _avg_pool(n: int) -> Callable[..., Tensor]:
         return squeeze(out, 0) if alone else out
 
     pool.__name__ = pool.__qualname__ = f"avg_pool{n}d"
+    pool.__doc__ = f"""The mean of each window over {n} axes, `stride` (default: `kernel_size`) apart.
+
+    Padding counts as zeros, or with `count_include_pad=False` not at all; `divisor_override` divides the
+    sum instead of the number of elements.
+
+    >>> sg.nn.functional.avg_pool{n}d(sg.ones{(1, 1) + (4,) * n}, 2).shape
+    srcgrad.Size({[1, 1] + [2] * n})
+    """
     return pool
 
 
@@ -227,6 +251,13 @@ def _adaptive_avg(n: int) -> Callable[..., Tensor]:
         return squeeze(out, 0) if alone else out
 
     pool.__name__ = pool.__qualname__ = f"adaptive_avg_pool{n}d"
+    pool.__doc__ = f"""The mean of windows over {n} axes, chosen so that the result has `output_size`.
+
+    `output_size` is one number or one per axis, None for as many as there are.
+
+    >>> sg.nn.functional.adaptive_avg_pool{n}d(sg.ones{(1, 1) + (5,) * n}, 2).shape
+    srcgrad.Size({[1, 1] + [2] * n})
+    """
     return pool
 
 
@@ -252,6 +283,14 @@ def _adaptive_max(n: int) -> Callable[..., Any]:
         return (out, indices) if return_indices else out
 
     pool.__name__ = pool.__qualname__ = f"adaptive_max_pool{n}d"
+    pool.__doc__ = f"""The maximum of windows over {n} axes, chosen so that the result has `output_size`.
+
+    `output_size` is one number or one per axis, None for as many as there are.
+    With `return_indices` a pair: also the places.
+
+    >>> sg.nn.functional.adaptive_max_pool{n}d(sg.ones{(1, 1) + (5,) * n}, 2).shape
+    srcgrad.Size({[1, 1] + [2] * n})
+    """
     return pool
 
 

@@ -82,18 +82,39 @@ def trunc_normal_(
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Fill a tensor with one value.
+
+    >>> sg.nn.init.constant_(sg.empty(2), 3.0)
+    tensor([3., 3.])
+    """
     return _write(tensor, np.full(tuple(tensor.shape), val))
 
 
 def ones_(tensor: Tensor) -> Tensor:
+    """Fill a tensor with ones.
+
+    >>> sg.nn.init.ones_(sg.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
+    """Fill a tensor with zeros.
+
+    >>> sg.nn.init.zeros_(sg.empty(2))
+    tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
 def eye_(tensor: Tensor) -> Tensor:
+    """Fill a matrix with ones on the diagonal and zeros elsewhere; other ranks are a `ValueError`.
+
+    >>> sg.nn.init.eye_(sg.empty(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return _write(tensor, np.eye(*tensor.shape))
@@ -123,12 +144,26 @@ _calculate_fan_in_and_fan_out = _fans
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Uniform numbers up to `gain * sqrt(6 / (fan_in + fan_out))` in size (Glorot and Bengio, 2010).
+
+    Fewer than two dimensions are a `ValueError`.
+
+    >>> bool((sg.nn.init.xavier_uniform_(sg.empty(3, 3)).abs() <= 1).all())
+    True
+    """
     fan_in, fan_out = _fans(tensor)
     bound = gain * math.sqrt(6.0 / (fan_in + fan_out))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Normal numbers with deviation `gain * sqrt(2 / (fan_in + fan_out))` (Glorot and Bengio, 2010).
+
+    Fewer than two dimensions are a `ValueError`.
+
+    >>> sg.nn.init.xavier_normal_(sg.empty(3, 2)).shape
+    srcgrad.Size([3, 2])
+    """
     fan_in, fan_out = _fans(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator)
 
@@ -147,6 +182,14 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
+    """Uniform numbers up to `gain * sqrt(3 / fan)` in size (He et al., arXiv:1502.01852).
+
+    `gain` is `calculate_gain(nonlinearity, a)`; `mode` says which fan ("fan_in" or "fan_out", else a
+    `ValueError`).
+
+    >>> bool((sg.nn.init.kaiming_uniform_(sg.empty(3, 6)).abs() <= 1).all())
+    True
+    """
     bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
     return uniform_(tensor, -bound, bound, generator)
 
@@ -158,6 +201,11 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
+    """Normal numbers with deviation `gain / sqrt(fan)`: see `kaiming_uniform_`.
+
+    >>> sg.nn.init.kaiming_normal_(sg.empty(3, 2)).shape
+    srcgrad.Size([3, 2])
+    """
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
 
 
@@ -174,6 +222,11 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Normal numbers in a matrix, with the share `sparsity` of each column 0; other ranks: a `ValueError`.
+
+    >>> (sg.nn.init.sparse_(sg.empty(4, 2), 0.5) == 0).sum(0)
+    tensor([2, 2])
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     random = _random(generator)

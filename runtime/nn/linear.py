@@ -38,6 +38,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Draw weight and bias anew."""
         bound = 1 / math.sqrt(self.in_features) if self.in_features else 0
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:

@@ -55,6 +55,7 @@ class Module:
         set_(self, "_backward_pre_hooks", OrderedDict())
 
     def forward(self, *args: Any, **keywords: Any) -> Any:
+        """What the module computes: call the module itself, so that its hooks run; to be overridden."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
@@ -204,6 +205,7 @@ class Module:
     register_module = add_module
 
     def get_submodule(self, target: str) -> Any:
+        """The module at a path such as `"layers.0"`; an `AttributeError` if there is none."""
         found: Any = self
         for part in target.split(".") if target else []:
             if not hasattr(found, part):
@@ -214,6 +216,7 @@ class Module:
         return found
 
     def get_parameter(self, target: str) -> Any:
+        """The parameter at a path such as `"layers.0.weight"`; an `AttributeError` if there is none."""
         path, _, name = target.rpartition(".")
         found = getattr(self.get_submodule(path), name)
         if not isinstance(found, Parameter):
@@ -221,6 +224,7 @@ class Module:
         return found
 
     def get_buffer(self, target: str) -> Any:
+        """The buffer at a path such as `"norm.running_mean"`; an `AttributeError` if there is none."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if name not in module._buffers:
@@ -232,6 +236,11 @@ class Module:
     def named_modules(
         self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
+        """This module and all below it, each once, with the paths to them.
+
+        >>> [name for name, _ in sg.nn.Sequential(sg.nn.ReLU(), sg.nn.Tanh()).named_modules()]
+        ['', '0', '1']
+        """
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -245,10 +254,12 @@ class Module:
                 )
 
     def modules(self) -> Iterator[Any]:
+        """This module and all below it, each once."""
         for _, module in self.named_modules():
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
+        """The modules directly below this one, each once, with their names."""
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -256,6 +267,7 @@ class Module:
                 yield name, module
 
     def children(self) -> Iterator[Any]:
+        """The modules directly below this one, each once."""
         for _, module in self.named_children():
             yield module
 
@@ -283,21 +295,29 @@ class Module:
         return self._named_members("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Any]:
+        """All parameters, or with `recurse=False` this module's own; each once.
+
+        >>> [p.shape for p in sg.nn.Linear(3, 2).parameters()]
+        [srcgrad.Size([2, 3]), srcgrad.Size([2])]
+        """
         for _, p in self.named_parameters(recurse=recurse):
             yield p
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
+        """All buffers with their names, or with `recurse=False` this module's own; each once."""
         return self._named_members("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Any]:
+        """All buffers, or with `recurse=False` this module's own; each once."""
         for _, b in self.named_buffers(recurse=recurse):
             yield b
 
     # -- state
 
     def get_extra_state(self) -> Any:
+        """What `state_dict` should hold beside parameters and buffers; to be overridden."""
         return None
 
     def state_dict(
@@ -361,9 +381,11 @@ class Module:
         return self
 
     def eval(self) -> Any:
+        """`train(False)`: the module and all below it compute as in use, not as in training."""
         return self.train(False)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or with `set_to_none=False` fill them with zeros."""
         for p in self.parameters():
             if p._grad is not None:
                 if set_to_none:
@@ -373,6 +395,7 @@ class Module:
                     p._grad.zero_()
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Let operations on all parameters be recorded (or not). Returns the module."""
         for p in self.parameters():
             p.requires_grad_(requires_grad)
         return self
@@ -425,21 +448,27 @@ class Module:
         return self._apply(lambda t: t.to(as_dtype(name)) if t._array.dtype.kind == "f" else t)
 
     def double(self) -> Any:
+        """Floating-point parameters and buffers as float64, in place. Returns the module."""
         return self._to_floating("float64")
 
     def float(self) -> Any:
+        """Floating-point parameters and buffers as float32, in place. Returns the module."""
         return self._to_floating("float32")
 
     def half(self) -> Any:
+        """Floating-point parameters and buffers as float16, in place. Returns the module."""
         return self._to_floating("float16")
 
     def type(self, dst_type: Any) -> Any:
+        """All parameters and buffers in a dtype, in place. Returns the module."""
         return self._apply(lambda t: t.type(dst_type))
 
     def cpu(self) -> Any:
+        """All parameters and buffers in the computer's own memory, in place. Returns the module."""
         return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: Any = None) -> Any:
+        """All parameters and buffers on the CUDA device, in place. Returns the module."""
         return self._apply(lambda t: t.cuda(device))
 
     # -- hooks
@@ -471,11 +500,13 @@ class Module:
     register_backward_hook = register_full_backward_hook
 
     def register_full_backward_pre_hook(self, hook: Any, prepend: bool = False) -> Handle:
+        """`hook(module, grad_output)` before the module's backward; may return other gradients."""
         return self._add_hook(self._backward_pre_hooks, hook, prepend)
 
     # -- text
 
     def extra_repr(self) -> str:
+        """What `repr` shows between the parentheses; to be overridden."""
         return ""
 
     def _get_name(self) -> str:
@@ -500,6 +531,7 @@ class Module:
         self.__dict__.update(state)
 
     def share_memory(self) -> Any:
+        """Nothing: there is no sharing between processes. Returns the module."""
         return self
 
 

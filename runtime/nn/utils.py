@@ -27,6 +27,13 @@ def _gradient(p: Tensor) -> Any:
 def get_total_norm(
     tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
+    """The norm of the norms of all tensors: that of all their elements together.
+
+    With `error_if_nonfinite` a norm that is infinite or nan is a `RuntimeError`.
+
+    >>> sg.nn.utils.get_total_norm([sg.tensor([3.0]), sg.tensor([4.0])])
+    tensor(5.)
+    """
     norms = [norm(t, norm_type) for t in tensors]
     if not norms:
         return tensor(0.0)
@@ -94,6 +101,12 @@ class rnn:  # noqa: N801
     def pad_sequence(
         sequences: list[Tensor], batch_first: bool = False, padding_value: float = 0.0
     ) -> Tensor:
+        """Sequences (length, ...) as one tensor (longest, n, ...), or (n, longest, ...) with `batch_first`.
+
+        >>> sg.nn.utils.rnn.pad_sequence([sg.tensor([1, 2]), sg.tensor([3])], batch_first=True)
+        tensor([[1, 2],
+                [3, 0]])
+        """
         from srcgrad.runtime.tensor_create import full
 
         longest = max(s.shape[0] for s in sequences)

@@ -176,6 +176,7 @@ class LBFGS(Optimizer):
             start += n
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Several iterations; `closure` computes the loss and its gradients, and is needed (`TypeError`)."""
         if closure is None:
             raise TypeError("LBFGS.step() missing 1 required positional argument: 'closure'")
         with no_grad():

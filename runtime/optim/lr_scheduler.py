@@ -57,6 +57,7 @@ class LRScheduler:
         self._last_lr = [number(group["lr"]) for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list[float]:
+        """The rates for step `last_epoch`, one per group; to be overridden."""
         raise NotImplementedError
 
     def get_last_lr(self) -> list[float]:
@@ -92,6 +93,7 @@ class LRScheduler:
         return {k: v for k, v in self.__dict__.items() if k not in hidden and not callable(v)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` gave."""
         self.__dict__.update(state_dict)
 
     @property
@@ -324,6 +326,7 @@ class LambdaLR(LRScheduler):
         return out
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` gave, except for the functions."""
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
 
 
@@ -620,6 +623,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = self._rates
 
     def is_better(self, a: float, best: float) -> bool:
+        """Whether the measure `a` improves on `best` by more than the threshold."""
         if self.threshold_mode == "rel":
             return (
                 a < best * (1.0 - self.threshold) if self.mode == "min" else a > best * (1.0 + self.threshold)
@@ -628,9 +632,11 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
+        """Whether steps without improvement don't count yet after a reduction."""
         return self.cooldown_counter > 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        """Compare a new measure with the best one, and reduce the rates if it is time."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current, self.best):

@@ -129,14 +129,17 @@ class Optimizer:
         return loss
 
     def update(self, group: dict[str, Any], parameters: list[Tensor]) -> None:
+        """One step for the parameters of a group that have gradients; to be overridden."""
         raise NotImplementedError
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """`hook(optimizer, args, kwargs)` before each step, until `remove()` of the handle it returns."""
         handle = Handle(self._pre_hooks)
         self._pre_hooks[handle.id] = hook
         return handle
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> Handle:
+        """`hook(optimizer, args, kwargs)` after each step, until `remove()` of the handle it returns."""
         handle = Handle(self._post_hooks)
         self._post_hooks[handle.id] = hook
         return handle
@@ -215,6 +218,7 @@ def gradient(p: Tensor, group: dict[str, Any], decay: bool = True) -> Any:
 
 
 def number(x: Any) -> float:
+    """The value of a setting that may be a tensor of one number."""
     return float(x.item()) if isinstance(x, Tensor) else x
 
 
