@@ -58,6 +58,8 @@ def load(
     made = types.FunctionType(code, function.__globals__, name, defaults[0], closure)
     made.__kwdefaults__ = defaults[1]
     made.__module__ = function.__module__
+    while _gone:
+        linecache.cache.pop(_gone.pop(), None)
     lines = text.splitlines(True)
     linecache.cache[filename] = (len(text), None, lines, filename)
     known_source(code, shown, filename, lines)
@@ -72,12 +74,16 @@ def load(
 _alive: dict[str, int] = {}
 """How many code objects show a text: the same text may be emitted more than once."""
 
+_gone: list[str] = []
+"""The texts that nothing shows any more. They leave `linecache` when the next one comes: a code object may
+die while `linecache.checkcache` walks through its entries, which must then still be there."""
+
 
 def _forget(filename: str) -> None:
     _alive[filename] -= 1
     if not _alive[filename]:
         del _alive[filename]
-        linecache.cache.pop(filename, None)
+        _gone.append(filename)
         LINES.pop(filename, None)
 
 

@@ -441,8 +441,33 @@ def test_linecache_entries_go_with_the_gradient():
     before = len(ours)
     del df
     gc.collect()
+    assert grad(lambda x: 3.0 * x)(2.0) == 3.0  # the next text takes those of the dead with it
     after = {n for n in linecache.cache if n.startswith("<srcgrad square_grad")}
     assert len(after) < before
+
+
+def test_checkcache_while_a_gradient_dies(monkeypatch):
+    """The garbage collector may run at any moment, also inside `linecache.checkcache`."""
+    monkeypatch.setitem(linecache.cache, "no file", (0, 1.0, [], "no file"))
+
+    def stat(path):
+        gc.collect()
+        raise FileNotFoundError
+
+    gc.collect()
+    gc.disable()
+    try:
+        df = grad(lambda x: 5.0 * x * x)
+        assert df(2.0) == 20.0
+        cycle = [df]
+        cycle.append(cycle)
+        del df, cycle
+        with monkeypatch.context() as patch:
+            patch.setattr(linecache, "os", types.SimpleNamespace(stat=stat))
+            linecache.checkcache()
+    finally:
+        gc.enable()
+    assert "no file" not in linecache.cache
 
 
 def test_text_is_the_same_in_every_process(tmp_path):
