@@ -330,19 +330,38 @@ svd = _named("svd", ["U", "S", "Vh"], np.linalg.svd, "LinalgSvd")
 
 
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The norm of order `ord` of all elements, flat, or of the vectors along `dim`.
+
+    >>> sg.linalg.vector_norm(sg.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
     return norm(x, ord, dim, keepdim)
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
+    """The eigenvalues of symmetric or Hermitian matrices, ascending; only the triangle `UPLO` is read.
+
+    >>> sg.linalg.eigvalsh(sg.tensor([[2.0, 0.0], [0.0, 1.0]]))
+    tensor([1., 2.])
+    """
     return eigh(A, UPLO)[0]
 
 
 def svdvals(A: Tensor) -> Tensor:  # noqa: N803
+    """The singular values of matrices, descending.
+
+    >>> sg.linalg.svdvals(sg.tensor([[1.0, 0.0], [0.0, 2.0]]))
+    tensor([2., 1.])
+    """
     return svd(A, full_matrices=False)[1]
 
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:  # noqa: N803
     """Norms of matrices: "fro", "nuc", 1, -1, 2, -2, inf, -inf."""
+    if A.ndim < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     x = A.movedim(tuple(dim), (-2, -1))
     if ord == "fro":
         out = norm(x, 2, (-2, -1))
@@ -359,6 +378,26 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
     return out.unsqueeze(-1).unsqueeze(-1).movedim((-2, -1), tuple(dim))
 
 
+def general_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:  # noqa: N803
+    """The norm of all elements, flat; with an `ord` that of a vector or a matrix, or of those along `dim`.
+
+    One dimension makes vectors, two make matrices. Without `dim` other ranks are a `RuntimeError`.
+
+    >>> sg.linalg.norm(sg.tensor([[3.0, 0.0], [0.0, 4.0]])), sg.linalg.norm(sg.eye(2) * 3, 2)
+    (tensor(5.), tensor(3.))
+    """
+    if ord is None:
+        return norm(A, 2, dim, keepdim)
+    if dim is None and A.ndim not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+        )
+    dims = range(A.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    if len(dims) == 2 or isinstance(ord, str):
+        return matrix_norm(A, ord, dims, keepdim)
+    return norm(A, ord, tuple(dims), keepdim)
+
+
 def cond(A: Tensor, p: Any = None) -> Tensor:  # noqa: N803
     """The condition number: the greatest singular value over the least, or norm(A) norm(inverse of A)."""
     if p is None or p == 2:
@@ -368,6 +407,11 @@ def cond(A: Tensor, p: Any = None) -> Tensor:  # noqa: N803
 
 
 def matrix_rank(A: Tensor, *, tol: Any = None, hermitian: bool = False) -> Tensor:  # noqa: N803
+    """How many singular values of matrices are greater than `tol`; it carries no derivative.
+
+    >>> sg.linalg.matrix_rank(sg.tensor([[1.0, 2.0], [2.0, 4.0]]))
+    tensor(1)
+    """
     return wrap(arrays.array_of(np.linalg.matrix_rank(A._array, tol, hermitian))[()])
 
 
@@ -393,6 +437,11 @@ def lstsq(A: Tensor, B: Tensor) -> Any:  # noqa: N803
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # noqa: N803
+    """A view of the diagonal of dimensions `dim1` and `dim2`, as a new last dimension.
+
+    >>> sg.linalg.diagonal(sg.ones(3, 2, 2)).shape
+    srcgrad.Size([3, 2])
+    """
     return A.diagonal(offset, dim1, dim2)
 
 
@@ -401,7 +450,7 @@ linalg = types.SimpleNamespace(
     multi_dot=multi_dot, vecdot=vecdot, lstsq=lstsq, diagonal=diagonal,
     inv=inv, det=det, solve=solve, cholesky=cholesky, matrix_power=matrix_power, pinv=pinv, slogdet=slogdet,
     eigh=eigh, qr=qr,
-    svd=svd, norm=lambda x, ord=None, dim=None, keepdim=False: norm(x, ord, dim, keepdim),
+    svd=svd, norm=general_norm,
     vector_norm=vector_norm,
     matmul=matmul, cross=cross, LinAlgError=LinAlgError,
 )  # fmt: skip

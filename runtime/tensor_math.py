@@ -423,12 +423,22 @@ def pow(input: Any, exponent: Any) -> Tensor:
 
 @public("float_power")
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """`input ** exponent`, computed in float64.
+    """`input ** exponent`, computed in float64, or complex128; one of them must be a tensor (`TypeError`).
 
     >>> sg.float_power(sg.tensor([2, 3]), 2)
     tensor([4., 9.], dtype=srcgrad.float64)
     """
-    return pow(input.double() if isinstance(input, Tensor) else input, exponent)
+    from srcgrad.runtime.tensor_create import convert
+
+    pair = (input, exponent)
+    if not any(isinstance(x, Tensor) for x in pair):
+        kinds = ", ".join(type(x).__name__ for x in pair)
+        raise TypeError(
+            f"float_power() received an invalid combination of arguments - got ({kinds}), but expected one "
+            "of: two Tensors, a Tensor and a number"
+        )
+    wide = np.dtype(complex if operand_dtype(pair).kind == "c" else float)
+    return pow(*[convert(x, wide) if isinstance(x, Tensor) else x for x in pair])
 
 
 def _reversed(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

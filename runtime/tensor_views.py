@@ -309,7 +309,7 @@ install(
     mT=property(
         lambda self: transpose(self, -2, -1), doc="The matrices transposed: the last two dimensions."
     ),
-    mH=property(lambda self: transpose(self, -2, -1), doc="The matrices transposed."),
+    mH=property(lambda self: transpose(self, -2, -1).conj(), doc="The matrices transposed and conjugated."),
     H=property(lambda self: transpose(self, 0, 1).conj(), doc="The matrix transposed and conjugated."),
 )
 

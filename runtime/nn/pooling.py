@@ -138,9 +138,8 @@ class _LPPool(Module):
 
 
 def _made(name: str, base: type, function: Any) -> Any:
-    return type(
-        name, (base,), {"function": staticmethod(function), "__doc__": f"{name}.", "__module__": __name__}
-    )
+    members = {"function": staticmethod(function), "__doc__": function.__doc__, "__module__": __name__}
+    return type(name, (base,), members)
 
 
 MaxPool1d = _made("MaxPool1d", _MaxPool, F.max_pool1d)
