@@ -88,7 +88,7 @@ class _Packages:
         sys.modules[name] = importlib.import_module("srcgrad.runtime" + name.removeprefix("srcgrad"))
 
 
-sys.meta_path.insert(0, _Packages())  # type: ignore[arg-type]
+sys.meta_path.insert(0, _Packages())
 
 
 def __getattr__(name: str) -> Any:
