@@ -613,6 +613,31 @@ def refuse_integers(x: Any, name: str, place: str) -> None:
         )
 
 
+def refuse_object(x: Any, name: str, place: str) -> None:
+    """Raise if `x`, of which an element is taken, is an object whose own class gives its elements."""
+    if is_object(x) and not isinstance(x, (dict, list, tuple, np.ndarray)):
+        raise UnsupportedSyntax(
+            f"{place}: `{name}` is a {type(x).__name__}: its elements come from a method of its class, "
+            "through which the derivative can't be followed here\nUse its attributes, or call methods by name."
+        )
+
+
+def vars_of_class(cls: type) -> set[str]:
+    """What a class and its bases define, `object` apart."""
+    return set().union(*(vars(c) for c in cls.__mro__[:-1]))
+
+
+def refuse_property(x: Any, attribute: str, name: str, place: str) -> None:
+    """Raise if storing `x.attribute` runs code of the class of `x`."""
+    found = getattr(type(x), attribute, None)
+    own = type(found).__module__ not in ("builtins", "types") and hasattr(type(found), "__set__")
+    if isinstance(found, property) or own or "__setattr__" in vars_of_class(type(x)):
+        raise UnsupportedSyntax(
+            f"{place}: storing `{name}.{attribute}` runs code of the class {type(x).__name__}, through "
+            "which the derivative can't be followed here\nCall a method that sets it."
+        )
+
+
 def refuse_overlap(x: Any, name: str, place: str) -> None:
     """Raise if two parts of the container `x`, into which the function writes, share memory."""
     parts = reachable(x)

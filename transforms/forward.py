@@ -49,7 +49,7 @@ from srcgrad.transforms.tree.build import (
     tuple_,
 )
 from srcgrad.transforms.tree.externals import Externals
-from srcgrad.transforms.tree.guards import holds_floats
+from srcgrad.transforms.tree.guards import holds_floats, plain_attribute, plain_elements
 from srcgrad.transforms.tree.inline import Inliner
 from srcgrad.transforms.tree.names import Names
 from srcgrad.transforms.tree.scope import MISSING
@@ -680,6 +680,8 @@ class Forward:
     # Writes
 
     def unpack(self, s: Any, to: Any, out: Block) -> None:
+        if isinstance(s.value, gast.Name) and self.is_active(s.value):
+            out += plain_elements(self.external, self.source, s, s.value.id, self.fact(s.value))
         out.append(s)
         if not self.is_active(s.value):
             for n in sorted(dataflow.stored(to) & self.active):
@@ -729,6 +731,9 @@ class Forward:
         out.append(assign(subscript(self.place(to.value), clone(to.slice), store=True), value, s))
 
     def store_attribute(self, s: Any, to: Any, out: Block) -> None:
+        if isinstance(to.value, gast.Name) and self.is_active(to.value):
+            fact = self.fact(to.value)
+            out += plain_attribute(self.external, self.source, s, to.value.id, to.attr, fact)
         out.append(s)
         if not self.is_active(root(to)):
             self.lost(s, to)

@@ -53,7 +53,7 @@ from srcgrad.transforms.tree.build import (
     total,
 )
 from srcgrad.transforms.tree.externals import Externals
-from srcgrad.transforms.tree.guards import holds_floats
+from srcgrad.transforms.tree.guards import holds_floats, plain_attribute, plain_elements
 from srcgrad.transforms.tree.inline import Inliner
 from srcgrad.transforms.tree.names import Names
 from srcgrad.transforms.tree.scope import MISSING
@@ -1117,6 +1117,8 @@ class Reverse:
         if kind in ("tuple", "struct") and key is not None:
             self.contribute(x, self.spread(g, v), item=key)
             return
+        guards = plain_elements(self.external, self.source, s, x, self.facts.get(x, UNKNOWN))
+        self.before.setdefault(id(s), []).extend(guards)
         g = self.apart(self.spread(g, v), x)
         self.buffer(x)
         self.add_item(x, index, g)
@@ -1230,6 +1232,8 @@ class Reverse:
         if not isinstance(source, gast.Name) or source.id not in self.active:
             return
         x = source.id
+        guards = plain_elements(self.external, self.source, s, x, self.facts.get(x, UNKNOWN))
+        self.before.setdefault(id(s), []).extend(guards)
         position = 0
         after_star = False
         static = self.kind(x) in ("tuple", "struct")
@@ -1361,6 +1365,8 @@ class Reverse:
         if start is not to.value:
             self.store_deep(x, to.value, to.attr, s.value)
             return
+        guards = plain_attribute(self.external, self.source, s, x, to.attr, self.facts.get(x, UNKNOWN))
+        self.before.setdefault(id(s), []).extend(guards)
         bar = self.buffer(x)
         if isinstance(s.value, gast.Name) and s.value.id in self.active:
             read = call(self.external(trees.get_attribute), name(bar), name(x), constant(to.attr))

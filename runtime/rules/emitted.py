@@ -13,6 +13,8 @@ from srcgrad.runtime.rules.table import case, forward, nondifferentiable, revers
 
 nondifferentiable(
     trees.refuse_integers,
+    trees.refuse_object,
+    trees.refuse_property,
     trees.refuse_overlap,
     trees.refuse_shared,
     trees.refuse_mutable,

@@ -1318,3 +1318,44 @@ def test_factors(f):
     check(f, 0.953)
     slope = differences(f, (0.953,), 0)
     assert srcgrad.jvp(f, (0.953,), (1.0,))[1] == pytest.approx(slope, rel=1e-6)
+
+
+class Vector:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def __getitem__(self, i):
+        return self.a if i == 0 else self.b
+
+    def __iter__(self):
+        return iter((self.a, self.b))
+
+    @property
+    def size(self):
+        return self.a**2
+
+    @size.setter
+    def size(self, v):
+        self.a = v**0.5
+
+
+def element_of_an_object(x):
+    v = Vector(x, x * x)
+    return v[0] * v[1]
+
+
+def object_taken_apart(x):
+    a, b = Vector(x, x * x)
+    return a * b
+
+
+def property_stored(x):
+    v = Vector(x, 1.0)
+    v.size = x * x * x
+    return v.a
+
+
+@pytest.mark.parametrize("f", [element_of_an_object, object_taken_apart, property_stored])
+def test_code_of_classes_that_runs_unseen_is_refused(f):
+    with pytest.raises(srcgrad.UnsupportedSyntax, match="class"):
+        srcgrad.grad(f)(1.3)

@@ -45,6 +45,7 @@ def programs() -> list[Any]:
 
 @pytest.mark.parametrize(("name", "setup", "program"), programs())
 def test_row(name, setup, program, default_device):
+    sg.manual_seed(1)  # some rows depend on initial weights that leave a ReLU alive
     got, want = json.loads(json.dumps(rows.outcome(sg, program, setup))), ANSWERS[name, program]
     assert got[0] == want[0], (got, want)
     if got[0] == "made":
