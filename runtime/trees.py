@@ -618,7 +618,7 @@ def refuse_object(x: Any, name: str, place: str) -> None:
     if is_object(x) and not isinstance(x, (dict, list, tuple, np.ndarray)):
         raise UnsupportedSyntax(
             f"{place}: `{name}` is a {type(x).__name__}: its elements come from a method of its class, "
-            "through which the derivative can't be followed here\nUse its attributes, or call methods by name."
+            "through which the derivative can't be followed here\nUse its attributes, or or its methods."
         )
 
 
