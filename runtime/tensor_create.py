@@ -18,7 +18,7 @@ from srcgrad.runtime.autograd.nodes import rule_node
 from srcgrad.runtime.autograd.record import call
 from srcgrad.runtime.tensor import FUNCTIONS, public
 from srcgrad.runtime.tensor_base import Tensor, install, own_memory, wrap
-from srcgrad.runtime.tensor_types import Size, as_dtype, default_dtype, device, number_kind, promoted
+from srcgrad.runtime.tensor_types import Size, as_dtype, default_dtype, device, fitting, number_kind, promoted
 
 _DEFAULT_DEVICE: list[Any] = [None]
 
@@ -293,7 +293,7 @@ def full(
     d = as_dtype(dtype).numpy if dtype is not None else _dtype_of_kind(number_kind(value))
     return made(
         _backend(device).full(
-            shape_argument((size,) if isinstance(size, int) else (tuple(size),)), value, dtype=d
+            shape_argument((size,) if isinstance(size, int) else (tuple(size),)), fitting(value, d), dtype=d
         ),
         requires_grad,
     )
@@ -332,7 +332,7 @@ def full_like(
     d = as_dtype(dtype).numpy if dtype is not None else a.dtype
     xp = arrays.namespace(a) if device is None else _backend(device)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return made(xp.full(a.shape, value, dtype=d), requires_grad)
+    return made(xp.full(a.shape, fitting(value, d), dtype=d), requires_grad)
 
 
 def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -29,7 +29,7 @@ from srcgrad.runtime.tensor_inplace import (
     rebase,
 )
 from srcgrad.runtime.tensor_join import tril, triu
-from srcgrad.runtime.tensor_types import TYPE_NAMES
+from srcgrad.runtime.tensor_types import TYPE_NAMES, fitting
 from srcgrad.runtime.tensor_views import ALIAS, SELECT, SLICE, dimension, expand, select, unsqueeze, view_of
 
 INDEX = rule_node("IndexBackward0", operator.getitem)
@@ -340,7 +340,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     number = not isinstance(value, Tensor)
     if number:
         if isinstance(value, int | float | complex | np.number | np.bool_):
-            value = wrap(np.asarray(value, dtype=None)[()])
+            value = wrap(fitting(value, self._array.dtype))
         else:
             kind = TYPE_NAMES.get(self.dtype.name, "Tensor")
             what = "numpy.ndarray" if isinstance(value, np.ndarray) else type(value).__name__
@@ -456,6 +456,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     i = index._array
     if i.dtype.name not in ("int32", "int64"):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if i.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
     if i.size and (i.max() >= input._array.shape[d] or i.min() < 0):
         raise IndexError("index out of range in self")
     key = (slice(None),) * d + (np.atleast_1d(i),)
@@ -499,7 +501,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
             [2]])
     """
     found = np.nonzero(np.atleast_1d(input._array))
-    return tuple(wrap(f) for f in found) if as_tuple else wrap(np.stack(found, -1))
+    if as_tuple:
+        return tuple(wrap(f) for f in found)
+    return wrap(np.stack(found, -1)[:, : input._array.ndim])  # of one number: as many empty rows
 
 
 def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
@@ -542,7 +546,7 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     >>> sg.zeros(3).index_fill_(0, sg.tensor([0, 2]), 7)
     tensor([7., 0., 7.])
     """
-    filler = value if isinstance(value, Tensor) else wrap(self._array.dtype.type(value))
+    filler = value if isinstance(value, Tensor) else wrap(fitting(value, self._array.dtype))
     kind = INDEX_FILL if filler._history is None else INDEX_PUT
     return _put(self, _along(self, dim, index), filler, False, kind)
 

@@ -14,7 +14,7 @@ from srcgrad.runtime.autograd.nodes import RuleUser
 from srcgrad.runtime.autograd.record import tracked
 from srcgrad.runtime.tensor import type_name
 from srcgrad.runtime.tensor_base import NO_COUNTER, More, Tensor, install, own_memory, shell, wrap
-from srcgrad.runtime.tensor_types import can_cast
+from srcgrad.runtime.tensor_types import can_cast, fitting
 
 
 def bump(t: Tensor) -> None:
@@ -329,14 +329,13 @@ def fill_(self: Tensor, value: Any, kind: Any = FillBackward2) -> Tensor:
         if value.requires_grad:
             return copy_(self, value)
         value, kind = value.item(), FillBackward3
+    number = fitting(value, self._array.dtype)
     recorded = tracked((self,))
     check_writable(self, recorded, True)
     history = shell(self)._history if recorded else None
     store(
         self,
-        np.full(self._array.shape, value, self._array.dtype)
-        if isinstance(self._array, np.generic)
-        else np.asarray(value).astype(self._array.dtype),
+        number if isinstance(self._array, np.generic) else np.asarray(number),
         checked=False,
     )
     if recorded:

@@ -221,7 +221,10 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         inputs = ",".join(letters[: len(parts) // 2])
         return einsum(inputs + ("->" + letters[-1] if out else ""), *parts[::2])
     ts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    return call(EINSUM, (equation.replace(" ", ""), *ts))
+    try:
+        return call(EINSUM, (equation.replace(" ", ""), *ts))
+    except ValueError as error:
+        raise RuntimeError(f"einsum(): {error}") from None
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:

@@ -45,7 +45,7 @@ from srcgrad.runtime.tensor import (
 from srcgrad.runtime.tensor import _operator as fast_operator
 from srcgrad.runtime.tensor_base import Tensor, install, wrap
 from srcgrad.runtime.tensor_inplace import Zero
-from srcgrad.runtime.tensor_types import F32, F64, default_dtype, number_kind
+from srcgrad.runtime.tensor_types import F32, F64, default_dtype, fitting, number_kind
 
 _new = object.__new__
 
@@ -474,7 +474,7 @@ def _chosen(kind: Any, condition: Any, x: Any, y: Any) -> Tensor:
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {c.dtype}"
         )
     dtype = operand_dtype((x, y))
-    sides = [convert(s, dtype) if isinstance(s, Tensor) else wrap(cast(s, dtype)) for s in (x, y)]
+    sides = [convert(s, dtype) if isinstance(s, Tensor) else wrap(fitting(s, dtype)) for s in (x, y)]
     try:
         return call(kind, (condition, *sides))
     except ValueError:
@@ -502,7 +502,7 @@ def masked(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.name}"
         )
-    filler = value if isinstance(value, Tensor) else input._array.dtype.type(value)
+    filler = value if isinstance(value, Tensor) else fitting(value, input._array.dtype)
     from srcgrad.runtime.tensor_create import convert
 
     if isinstance(filler, Tensor):
@@ -545,7 +545,8 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, _kind: Any = None)
     dtype = operand_dtype((input, *bounds))
     x = convert(input, dtype)
     low, high = (
-        b if b is None else convert(b, dtype) if isinstance(b, Tensor) else cast(b, dtype) for b in (min, max)
+        b if b is None else convert(b, dtype) if isinstance(b, Tensor) else fitting(b, dtype)
+        for b in (min, max)
     )
     if dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")

@@ -633,6 +633,8 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
             f"\"softmax_lastdim_kernel_impl\" not implemented for '{type_name(x._array.dtype)}'"
         )
     d = dimension(dim, x._array.ndim)
+    if not x._array.size:
+        return x * 1
     token = arrays.hush()
     try:
         out = SOFTMAX.function(x._array, d)
@@ -656,6 +658,8 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
             f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{type_name(x._array.dtype)}'"
         )
     d = dimension(dim, x._array.ndim)
+    if not x._array.size:
+        return x * 1
     token = arrays.hush()
     try:
         out = LOG_SOFTMAX.function(x._array, d)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, SupportsIndex
 
@@ -330,6 +331,33 @@ def result_dtype(operands: tuple[Any, ...]) -> np.dtype[Any]:
             result = lower
     assert result is not None
     return result
+
+
+_RANGES = {
+    np.dtype(kind): (low, high)
+    for kind, low, high in [
+        *((k, np.iinfo(k).min, np.iinfo(k).max) for k in "bhilq"),
+        *((k, -int(np.iinfo(k).max), np.iinfo(k).max) for k in "BHILQ"),  # negative numbers wrap around
+        *((k, float(np.finfo(k).min), float(np.finfo(k).max)) for k in "efd"),
+    ]
+}
+
+
+def fitting(number: Any, dtype: np.dtype[Any]) -> Any:
+    """A Python number as a scalar of the dtype of an existing tensor; RuntimeError if it lies out of range.
+
+    >>> fitting(-1, np.dtype("uint8"))
+    np.uint8(255)
+    """
+    if dtype in _RANGES:
+        low, high = _RANGES[dtype]
+        real = number.real
+        endless = dtype.kind == "f" and not math.isfinite(real)
+        if number.imag or not (endless or low <= real <= high):
+            name = dtype.name if dtype.kind == "f" else f"{dtype.name}_t"
+            raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+        number = real
+    return np.asarray(number).astype(dtype)[()]
 
 
 def can_cast(source: np.dtype[Any], target: np.dtype[Any]) -> bool:

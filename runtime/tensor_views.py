@@ -577,7 +577,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = input._array.shape[dimension(dim, input._array.ndim)]
-    return split(input, max(1, -(-n // chunks)), dim)
+    return split(input, max(1, -(-n // chunks)) if n else [0] * chunks, dim)
 
 
 @public("tensor_split")
