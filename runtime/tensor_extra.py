@@ -289,20 +289,38 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
 def hsplit(input: Tensor, sections: Any) -> Any:
     """`tensor_split` along the second dimension (of a vector: along its only one).
 
+    Equal parts must be possible (`RuntimeError`).
+
     >>> sg.hsplit(sg.arange(4), 2)
     (tensor([0, 1]), tensor([2, 3]))
     """
-    return FUNCTIONS["tensor_split"](input, sections, 0 if input.ndim == 1 else 1)
+    return _split_evenly("hsplit", input, sections, 0 if input.ndim == 1 else 1, 1)
 
 
 @public("vsplit")
 def vsplit(input: Tensor, sections: Any) -> Any:
-    """`tensor_split` along the first dimension.
+    """`tensor_split` along the first dimension, of two or more.
 
-    >>> [part.shape[0] for part in sg.vsplit(sg.zeros(5, 2), 2)]
-    [3, 2]
+    Equal parts must be possible (`RuntimeError`).
+
+    >>> [part.shape[0] for part in sg.vsplit(sg.zeros(4, 2), 2)]
+    [2, 2]
     """
-    return FUNCTIONS["tensor_split"](input, sections, 0)
+    return _split_evenly("vsplit", input, sections, 0, 2)
+
+
+def _split_evenly(name: str, input: Tensor, sections: Any, dim: int, least: int) -> Any:
+    if input.ndim < least:
+        raise RuntimeError(
+            f"{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} "
+            "dimensions!"
+        )
+    if isinstance(sections, int) and (sections < 1 or input.shape[dim] % sections):
+        raise RuntimeError(
+            f"{name} attempted to split along dimension {dim}, but the size of the dimension "
+            f"{input.shape[dim]} is not divisible by the split_size {sections}!"
+        )
+    return FUNCTIONS["tensor_split"](input, sections, dim)
 
 
 @public("narrow_copy")

@@ -432,15 +432,26 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 
 @public("take_along_dim")
-def take_along_dim(input: Tensor, indices: Tensor, dim: int) -> Tensor:
-    """The elements at `indices` along `dim`: `gather`.
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """The elements at `indices` along `dim` (of the flat tensor without one); the other dimensions broadcast.
 
     >>> x = sg.tensor([[3, 1], [2, 4]])
     >>> sg.take_along_dim(x, x.argsort(dim=1), dim=1)
     tensor([[1, 3],
             [2, 4]])
     """
-    return gather(input, dim, indices)
+    if dim is None:
+        return gather(input.reshape(-1), 0, indices.reshape(-1))
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            "take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    d = dimension(dim, input.ndim)
+    sides = [(*x.shape[:d], 1, *x.shape[d + 1 :]) for x in (input, indices)]
+    shape = np.broadcast_shapes(*sides)
+    x, i = (expand(t, (*shape[:d], t.shape[d], *shape[d + 1 :])) for t in (input, indices))
+    return gather(x, d, i)
 
 
 @public("index_select")
@@ -484,9 +495,13 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` holds, as a vector; both are broadcast first.
 
+    A mask that isn't bool is a `RuntimeError`.
+
     >>> sg.masked_select(sg.tensor([1, 2, 3]), sg.tensor([True, False, True]))
     tensor([1, 3])
     """
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
     source = input if input._array.shape == shape else expand(input, shape)
     return call(MASKED_SELECT, (source, np.broadcast_to(mask._array, shape)))
@@ -625,6 +640,10 @@ def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     >>> sg.zeros(3).masked_scatter_(sg.tensor([True, False, True]), sg.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.name}"
+        )
     m = np.broadcast_to(mask._array, self._array.shape)
     n = int(np.count_nonzero(m))
     if source.numel() < n:

@@ -271,6 +271,8 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
             [2, 2]])
     """
     ts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    if indexing not in ("xy", "ij"):
+        raise RuntimeError(f'meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     sizes = [x.numel() for x in ts]
     grids = []
     for i, x in enumerate(ts):

@@ -186,10 +186,15 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The products of all elements of a vector with all of another: n and m elements give (n, m).
 
+    Other ranks are a `RuntimeError`.
+
     >>> sg.outer(sg.tensor([1, 2]), sg.tensor([3, 4]))
     tensor([[3, 4],
             [6, 8]])
     """
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
     return call(OUTER, (input, vec2))
 
 
@@ -266,12 +271,28 @@ def trace(input: Tensor) -> Tensor:
 
 
 @public("cross")
-def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
-    """The cross product of vectors with three components along `dim`.
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The cross product of vectors with three components along `dim` (default: the first of length 3).
+
+    A `RuntimeError` if the length isn't 3.
 
     >>> sg.cross(sg.tensor([1.0, 0.0, 0.0]), sg.tensor([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
+    if dim is None and 3 not in input.shape:
+        raise RuntimeError("no dimension of size 3 in input")
+    return cross_along(input, other, dim=input.shape.index(3) if dim is None else dim)
+
+
+def cross_along(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """The cross product of vectors with three components along `dim`; other lengths: a `RuntimeError`.
+
+    >>> sg.linalg.cross(sg.tensor([1.0, 0.0, 0.0]), sg.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
+    m, n = input.shape[dim], other.shape[dim]
+    if m != 3 or n != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {m} and {n}")
     return call(
         rule_node("LinalgCrossBackward0", np.cross), (input, other), {"axis": dim} if dim != -1 else {}
     )
@@ -455,7 +476,7 @@ linalg = types.SimpleNamespace(
     eigh=eigh, qr=qr,
     svd=svd, norm=general_norm,
     vector_norm=vector_norm,
-    matmul=matmul, cross=cross, LinAlgError=LinAlgError,
+    matmul=matmul, cross=cross_along, LinAlgError=LinAlgError,
 )  # fmt: skip
 
 for _name, _f in {

@@ -120,6 +120,10 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     >>> sg.normal(sg.tensor([1.0, 2.0]), 0.0)
     tensor([1., 2.])
     """
+    if isinstance(std, Tensor) and bool((std._array < 0).any()):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if not isinstance(std, Tensor) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if size is not None:
         return _placed(_random(generator).normal(mean, std, shape_argument((size,))), None, None, False)
     base = mean if isinstance(mean, Tensor) else std

@@ -449,11 +449,15 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along `dim`, counted from 1, and its index, as `(values, indices)`.
 
+    A `RuntimeError` if there are fewer.
+
     >>> sg.kthvalue(sg.tensor([3.0, 1.0, 2.0]), 2).values
     tensor(2.)
     """
     a = input._array
     d = dimension(dim, a.ndim)
+    if not 1 <= k <= a.shape[d]:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
     return _along(
         rule_node("KthvalueBackward0", np.take_along_axis),
         input,
@@ -709,7 +713,7 @@ def _running(name: str, compute: Any, better: Callable[[Any, Any], Any]) -> None
         positions = (
             arrays.namespace(a).arange(a.shape[d]).reshape([-1 if k == d else 1 for k in range(a.ndim)])
         )
-        indices = np.maximum.accumulate(np.where(a == best, positions, 0), axis=d)
+        indices = np.maximum.accumulate(np.where((a == best) | (a != a), positions, 0), axis=d)
         return _along(kind, input, indices, d, True, name)
 
     function.__name__ = name
