@@ -102,6 +102,11 @@ def _check_view(more: More) -> None:
                 "inplace. You should replace "
                 "the inplace operation by an out-of-place one."
             )
+        if kind == "numpy":
+            raise RuntimeError(
+                f"the result of np.{name} is a view and is being modified inplace: modify a copy of it, or "
+                "use the Tensor's own methods to make the view"
+            )
         raise RuntimeError(
             f"Output 0 of {name} is a view and is being modified inplace. This view was created inside a "
             "custom Function (or "

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.runtime import arrays
 from srcgrad.runtime.autograd.nodes import RuleNode, rule_node
 from srcgrad.runtime.autograd.record import call, record_list, record_rule, tracked
 from srcgrad.runtime.tensor import FUNCTIONS, public
@@ -138,7 +139,8 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     tensor([[2, 4],
             [1, 3]])
     """
-    return call(rule_node("Rot90Backward0", np.rot90), (input, k, tuple(dims)))
+    out = arrays.copied(np.rot90(input._array, k, (dims[0], dims[1])))
+    return call(rule_node("Rot90Backward0", np.rot90), (input, k, tuple(dims)), out=out)
 
 
 @public("tril")
@@ -172,7 +174,9 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
             [0, 2]])
     """
     name = "DiagEmbedBackward0" if input._array.ndim == 1 else "DiagonalBackward0"
-    return call(rule_node(name, np.diag), (input, diagonal))
+    return call(
+        rule_node(name, np.diag), (input, diagonal), out=arrays.copied(np.diag(input._array, diagonal))
+    )
 
 
 def _joined(tensors: Any) -> list[Tensor]:

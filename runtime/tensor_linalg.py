@@ -313,6 +313,8 @@ def _linalg(name: str, function: Any, node: str) -> Any:
                 f"linalg.{name}: A must be batches of square matrices, but they are {a.shape[-2]} by "
                 f"{a.shape[-1]} matrices"
             )
+        if name == "matrix_power" and (*args, *keywords.values())[-1] == 1:
+            return args[0].clone()  # NumPy's is the argument itself
         try:
             return call(kind, args, keywords)
         except np.linalg.LinAlgError as error:

@@ -20,6 +20,7 @@ from srcgrad.runtime.tensor import FUNCTIONS, _add, _div, _mul, _neg, _sub, cast
 from srcgrad.runtime.tensor_base import Tensor, install, wrap
 from srcgrad.runtime.tensor_linalg import matmul_
 from srcgrad.runtime.tensor_math import UNARY, _pow
+from srcgrad.runtime.tensor_views import attach
 
 
 def node_name(name: str) -> str:
@@ -213,7 +214,21 @@ def array_function(self: Any, function: Any, types: Any, args: Any, keywords: di
     ]
     with arrays.quiet():
         out = function(*_raw(args), **_raw_values(keywords))
-    return call(rule_node(node_name(rule.name), function), positional, named, out=out)
+    result = call(rule_node(node_name(rule.name), function), positional, named, out=out)
+    for i, part in enumerate(result if isinstance(result, tuple | list) else [result]):
+        for place, source in enumerate(positional):
+            if isinstance(source, Tensor) and isinstance(part, Tensor) and part is not source:
+                if arrays.same_memory(part._array, source._array):
+                    rest = (positional[:place], positional[place + 1 :], named)
+                    index = i if isinstance(result, tuple | list) else None
+                    attach(part, source, _again, (function, *rest, index), f"numpy:{function.__name__}")
+    return result
+
+
+def _again(source: Tensor, function: Any, before: Any, after: Any, named: Any, index: int | None) -> Any:
+    """The view that a NumPy function made of `source`, made again after the memory has changed."""
+    result = function(*before, source, *after, **named)
+    return result if index is None else result[index]
 
 
 _BY_SHAPE: dict[Any, str] = {np.full_like: "a"}

@@ -164,3 +164,24 @@ def test_order_of_reshape() -> None:
     )
     (y * sg.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).sum().backward()
     assert x.grad.tolist() == [[1.0, 5.0, 4.0], [3.0, 2.0, 6.0]]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("make", [np.flip, lambda a: np.expand_dims(a, 0), lambda a: np.hsplit(a, 1)[0]])
+def test_views_that_numpy_makes_are_counted_as_views(make: Any) -> None:
+    """Such a view can't be changed in place while recording; a change of the base is seen through it."""
+    x = sg.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    view = make(y)
+    with pytest.raises(RuntimeError, match="is a view"):
+        view.mul_(10)
+    squared = (y * y).sum()
+    with sg.no_grad():
+        view.mul_(10)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        squared.backward()
+    z = x * 1
+    seen = make(z)
+    z.mul_(sg.tensor([2.0, 3.0]))
+    (seen * seen).sum().backward()
+    assert x.grad.tolist() == [8.0, 36.0]  # of (2 a)^2 + (3 b)^2
