@@ -1038,6 +1038,8 @@ class _Rename:
         self.given: set[str] = set()
         self.unsure: set[str] = set()
         """Names that one of the paths that join leaves unbound."""
+        self.now: dict[str, str] = {}
+        """The same for functions that are only called by their name."""
         self.idle: set[str] = set()
         """Names of variables that every round of a loop binds anew, whatever they were before."""
         self.late: dict[str, str] = {}
@@ -1057,7 +1059,7 @@ class _Rename:
         self.present(list(env), env, self.tree, known)
         self.block(body, env)
         body[:0] = known
-        self.tree.idle, self.tree.pinned = self.idle, self.pinned
+        self.tree.idle, self.tree.pinned = self.idle, self.pinned | set(self.now.values())
         self.tree.late = {v: self.names.fresh(f"{n}_cell") for n, v in self.late.items()}
         copied = {
             s.value.id
@@ -1160,7 +1162,7 @@ class _Rename:
         odd = {
             n for s in _walk_statements(body) if not isinstance(s, bound_by) for n in dataflow.head_binds(s)
         }
-        for n in sorted(escaping | holding):
+        for n in sorted(self.closures):
             position, loops = places[id(self.closures[n])]
             for free in self.frees[n]:
                 later = [
@@ -1171,8 +1173,11 @@ class _Rename:
                 if later and not self.transient(self.closures[n], free, body):
                     if free not in self.taint.names:
                         pinned.add(free)
-                    elif n not in escaping and free not in kept[n]:
-                        continue  # it reads the variable only while it is called
+                    elif n not in escaping and free not in kept.get(n, ()):
+                        # It reads the variable only while it is called; a call without a derivative stays.
+                        if free not in odd and free not in self.now:
+                            self.now[free] = self.names.fresh(f"{free}_now")
+                            self.taint.names.add(self.now[free])
                     elif free in kept.get(n, ()) or free in odd:
                         raise self.refuse(
                             self.closures[n],
@@ -1213,8 +1218,9 @@ class _Rename:
     def present(self, variables: Iterable[str], env: dict[str, str], like: Any, out: Block) -> None:
         """Hands the new values of variables to the functions that have captured them."""
         for n in dict.fromkeys(variables):
-            if n in self.late:
-                out.append(assign(self.late[n], name(env[n]), like))
+            for present in (self.late.get(n), self.now.get(n)):
+                if present is not None:
+                    out.append(assign(present, name(env[n]), like))
 
     def transient(self, s: Any, free: str, body: Block) -> bool:
         """Is a lambda only handed to one call, right after it was made, that can't keep it?"""
@@ -1325,8 +1331,8 @@ class _Rename:
         for values in (s.args.defaults, s.args.kw_defaults):
             values[:] = [d if d is None else self.rename(d, env) for d in values]
         known = {n: env[n] for n in self.frees[s.name] if n in env}
-        if s.name in self.escaping:
-            known |= {n: self.late[n] for n in self.frees[s.name] if n in self.late}
+        present = self.late if s.name in self.escaping else self.now
+        known |= {n: present[n] for n in self.frees[s.name] if n in present}
         written = clone(s)  # as the user wrote it, for its own derivative
         _Rebind({k: v for k, v in known.items() if k != v}).visit_body(s)
         s.held = {p: d.id for p, d in self.computed_defaults(s).items()}

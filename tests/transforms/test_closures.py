@@ -357,3 +357,20 @@ def test_lists_in_a_dict_are_exact_or_refused():
         assert srcgrad.grad(f)(1.3) == pytest.approx(2 * 1.3 * 2 * 4)
     except srcgrad.UnsupportedSyntax as error:
         assert "cannot tell" in str(error)
+
+
+def called_without_a_derivative(x, a):
+    step = lambda t: x  # noqa: E731
+    a = a * 2.0
+    x, y = a * 0.5, x
+    return step(1.0) * a + y
+
+
+def test_calls_that_carry_no_derivative_read_the_present_value():
+    for argnum in (0, 1):
+        args = [1.3, 0.7]
+        up, down = list(args), list(args)
+        up[argnum] += 1e-6
+        down[argnum] -= 1e-6
+        slope = (called_without_a_derivative(*up) - called_without_a_derivative(*down)) / 2e-6
+        assert srcgrad.grad(called_without_a_derivative, argnum)(*args) == pytest.approx(slope, rel=1e-6)
