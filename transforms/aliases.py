@@ -99,7 +99,11 @@ class Aliases:
             owner = s.targets[0].value
             if isinstance(owner, gast.Name):
                 return [owner.id]
-            return [root(owner).id + "*"] if isinstance(root(owner), gast.Name) else []
+            start = root(owner)
+            if not isinstance(start, gast.Name):
+                return []
+            # A row of an array shares its memory; a part of a container is what it holds.
+            return [start.id] if self.kind(start.id) in ("array", "numeric") else [start.id + "*"]
         if isinstance(s, gast.AugAssign):
             owner = s.target if isinstance(s.target, gast.Name) else s.target.value
             if isinstance(owner, gast.Name) and not (owner is s.target and self.kind(owner.id) in VALUES):
