@@ -263,10 +263,9 @@ class Unit:
         for s in statements(tree.body):
             if isinstance(s, (gast.FunctionDef, gast.ClassDef)):
                 continue
-            inside = {id(n) for block in dataflow.blocks(s) for x in block for n in nodes.walk(x)}
-            seen = {id(s.value)} if isinstance(s, (gast.Assign, gast.Expr)) else set()
-            for e in nodes.walk(s):
-                if not isinstance(e, gast.Call) or id(e) in inside | seen:
+            seen = s.value if isinstance(s, (gast.Assign, gast.Expr)) else None
+            for e in dataflow.head_nodes(s):
+                if not isinstance(e, gast.Call) or e is seen:
                     continue
                 written = self.written_by(e, self.closures)
                 if isinstance(e.func, gast.Attribute) and e.func.attr in MUTATORS:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import string
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import gast
@@ -1150,8 +1150,8 @@ class _Rename:
             if isinstance(s, (gast.FunctionDef, gast.ClassDef)):
                 continue
             position, loops = places[id(s)]
-            applied = {id(e.func) for e in _own_expressions(s) if isinstance(e, gast.Call)}
-            for e in _own_expressions(s):
+            applied = {id(e.func) for e in dataflow.head_nodes(s) if isinstance(e, gast.Call)}
+            for e in dataflow.head_nodes(s):
                 if isinstance(e, (gast.Lambda, gast.GeneratorExp)) and id(e) not in applied:
                     pinned |= {
                         n
@@ -1590,16 +1590,6 @@ class _Rebind:
 def _spreads(e: Any) -> bool:
     """Has a call arguments of the form `*xs` or `**kw`?"""
     return any(isinstance(a, gast.Starred) for a in e.args) or any(k.arg is None for k in e.keywords)
-
-
-def _own_expressions(s: Any) -> Iterator[Any]:
-    """The nodes of a statement outside the blocks that it holds."""
-    blocks = {id(x) for block in dataflow.blocks(s) for x in block}
-    todo = [s]
-    while todo:
-        node = todo.pop()
-        yield node
-        todo += [n for n in nodes.children(node) if id(n) not in blocks]
 
 
 def _uses(node: Any, s: Any) -> Any:

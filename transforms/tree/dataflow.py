@@ -191,6 +191,16 @@ def blocks(stmt: gast.stmt) -> list[list[Any]]:
     return found + [handler.body for handler in getattr(stmt, "handlers", [])]
 
 
+def head_nodes(stmt: gast.stmt) -> Iterator[Any]:
+    """The nodes of a statement outside the blocks it holds."""
+    inside = {id(s) for block in blocks(stmt) for s in block}
+    todo: list[Any] = [stmt]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += [n for n in nodes.children(node) if id(n) not in inside]
+
+
 def head_reads(stmt: gast.stmt) -> set[str]:
     """Names that a statement reads itself, outside the blocks it holds."""
     if isinstance(stmt, (gast.If, gast.While)):
