@@ -8,6 +8,7 @@ stand in `tensor_types.py`. A test compares `__all__` with both.
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from collections.abc import Callable
@@ -45,6 +46,7 @@ from srcgrad.runtime.autograd.modes import (
 )
 from srcgrad.runtime.tensor import FUNCTIONS, operand_dtype, with_out
 from srcgrad.runtime.tensor_base import Tensor
+from srcgrad.runtime.tensor_guards import guarded
 from srcgrad.runtime.tensor_linalg import linalg
 from srcgrad.runtime.tensor_print import set_printoptions
 from srcgrad.runtime.tensor_types import (
@@ -194,6 +196,15 @@ _WITH_OUT = (
     "mean median min mm mode mv nanmean nansum ne neg negative norm not_equal outer pow prod "
     "round sign softmax sort square stack std sum take tensordot topk tril triu trunc var vdot vstack where"
 ).split()
+FUNCTIONS.update(
+    {
+        name: guarded(f, name, True)
+        for name, f in FUNCTIONS.items()
+        if inspect.isfunction(f)
+        and not hasattr(f, "__wrapped__")
+        and name not in (*tensor_math.UNARY, *_WITH_OUT)
+    }
+)
 FUNCTIONS.update({name: with_out(FUNCTIONS[name]) for name in _WITH_OUT if name in FUNCTIONS})
 globals().update({d.name: d for d in ALL if d.name not in globals()})
 globals().update({name: f for name, f in FUNCTIONS.items() if name not in globals()})

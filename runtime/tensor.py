@@ -22,6 +22,7 @@ from srcgrad.runtime.autograd.modes import inferring, paused, state, watched
 from srcgrad.runtime.autograd.nodes import Elementwise, elementwise_node, reversed_node, stand_in
 from srcgrad.runtime.autograd.record import announce, elementwise
 from srcgrad.runtime.tensor_base import Tensor, wrap
+from srcgrad.runtime.tensor_guards import guarded, must_be_tensor, without_array
 from srcgrad.runtime.tensor_types import (
     F32,
     F64,
@@ -48,10 +49,11 @@ def public(
 
     def publish(f: Callable[..., Any]) -> Callable[..., Any]:
         for name in names or (f.__name__.rstrip("_") if not f.__name__.endswith("__") else f.__name__,):
+            published = guarded(f, name)
             if function:
-                FUNCTIONS[name] = f
+                FUNCTIONS[name] = published
             if method:
-                setattr(Tensor, name, f)
+                setattr(Tensor, name, published)
         return f
 
     return publish
@@ -290,6 +292,8 @@ def _slow_add(x: Any, y: Any) -> Any:
 
 
 def _slow_sub(x: Any, y: Any) -> Any:
+    if as_operand(y) is NotImplemented:
+        return NotImplemented
     _no_bool_minus((x, y))
     return meet(Sub, np.subtract, (x, y))
 
@@ -313,6 +317,8 @@ def _rsub(self: Tensor, other: Any) -> Any:
     """`other - self`, which PyTorch records as RsubBackward1 with `self` first."""
     if isinstance(other, Tensor):
         return _sub(other, self)
+    if as_operand(other) is NotImplemented:
+        return NotImplemented
     _no_bool_minus((other, self))
     return _reversed_sub(self, other)
 
@@ -397,9 +403,7 @@ def _apply(method: Callable[[Any, Any], Any], input: Any, other: Any) -> Any:
 
 def result_or_error(result: Any, name: str, input: Any, other: Any, out: Any = None) -> Any:
     if result is NotImplemented:
-        raise TypeError(
-            f"{name}(): argument 'other' (position 1) must be Tensor or Number, not {type(other).__name__}"
-        )
+        raise must_be_tensor(name, "other", 1, other)
     return result if out is None else write_out(out, result, input, other)
 
 
@@ -430,7 +434,10 @@ def with_out(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def called(*args: Any, out: Any = None, **keywords: Any) -> Any:
         if out is None:
-            return function(*args, **keywords)
+            try:
+                return function(*args, **keywords)
+            except AttributeError as error:
+                raise without_array(function.__name__, error) from None
         flat = [e for x in (*args, *keywords.values()) for e in (x if type(x) in (list, tuple) else (x,))]
         if type(out) in (list, tuple):
             results = function(*args, **keywords)

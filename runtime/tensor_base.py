@@ -527,7 +527,7 @@ class Tensor:
         """The name of the type, as `srcgrad.FloatTensor`; with an argument, the tensor converted to it."""
         if dtype is None:
             return f"srcgrad.{'cuda.' if self.is_cuda else ''}{TYPE_NAMES.get(self.dtype.name, 'Tensor')}"
-        if isinstance(dtype, str) and dtype.startswith("srcgrad."):
+        if isinstance(dtype, str) and dtype.endswith("Tensor"):
             names = {v: k for k, v in TYPE_NAMES.items()}
             dtype = names[dtype.rpartition(".")[2]]
         return self.to(as_dtype(dtype))

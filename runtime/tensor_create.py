@@ -335,8 +335,22 @@ def full_like(
     return made(xp.full(a.shape, fitting(value, d), dtype=d), requires_grad)
 
 
-def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def arange(
+    *bounds: Any,
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Numbers from start (default 0) to before end, by step; int64 if all are integers."""
+    if end is not None:
+        bounds = (*(bounds or (start,)), end)
+    if len(bounds) == 2:
+        bounds = (*bounds, step)
+    if not bounds:
+        raise TypeError("arange() received an invalid combination of arguments - got ()")
     values = [b.item() if isinstance(b, Tensor) else b for b in bounds]
     d = (
         as_dtype(dtype).numpy
@@ -389,6 +403,8 @@ def eye(
     tensor([[1., 0.],
             [0., 1.]])
     """
+    if n < 0 or (m or 0) < 0:
+        raise RuntimeError(f"n must be greater or equal to 0, got {n if n < 0 else m}")
     d = as_dtype(dtype).numpy if dtype is not None else default_dtype().numpy
     return made(_backend(device).eye(n, m, dtype=d), requires_grad)
 

@@ -23,7 +23,7 @@ from srcgrad.runtime.autograd.nodes import elementwise_node
 from srcgrad.runtime.autograd.record import tracked
 from srcgrad.runtime.errors import MissingExtra
 from srcgrad.runtime.rules import neural
-from srcgrad.runtime.tensor import FUNCTIONS, _sub, meet, public
+from srcgrad.runtime.tensor import FUNCTIONS, _sub, meet, public, shape_mismatch
 from srcgrad.runtime.tensor_base import Tensor, install, shell, wrap
 from srcgrad.runtime.tensor_create import shape_argument
 from srcgrad.runtime.tensor_inplace import bump, check_writable, method
@@ -31,6 +31,7 @@ from srcgrad.runtime.tensor_join import cat, flip, stack
 from srcgrad.runtime.tensor_linalg import addmm, matmul_
 from srcgrad.runtime.tensor_reduce import cumsum, norm, sort
 from srcgrad.runtime.tensor_reduce import sum as _sum
+from srcgrad.runtime.tensor_types import default_dtype
 from srcgrad.runtime.tensor_views import (
     dimension,
     reshape,
@@ -56,7 +57,10 @@ def _special(name: str, scipy_name: str, node: str) -> None:
             except ImportError as error:
                 raise MissingExtra(f'{name} needs SciPy: `pip install "srcgrad[scipy]"`') from error
             kinds.append(elementwise_node(node + "Backward0", getattr(special, scipy_name), 1))
-        return meet(kinds[0], kinds[0].function, (input,), floating=True)
+        function = kinds[0].function
+        if input._array.dtype.name == "float16":  # SciPy has no half precision
+            return meet(kinds[0], lambda a: function(a).astype(a.dtype), (input,), floating=True)
+        return meet(kinds[0], function, (input,), floating=True)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"SciPy's `special.{scipy_name}`."
@@ -189,6 +193,8 @@ def block_diag(*tensors: Tensor) -> Tensor:
 @public("cov")
 def cov(input: Tensor, *, correction: int = 1) -> Tensor:
     """The covariances of the rows."""
+    if input._array.dtype.kind not in "fc":
+        input = input.to(default_dtype())
     x = input.reshape(1, -1) if input.ndim < 2 else input
     d = x - x.mean(1, True)
     out = d @ t(d).conj() / (x.shape[1] - correction)
@@ -201,6 +207,9 @@ def corrcoef(input: Tensor) -> Tensor:
     c = cov(input)
     if c.ndim == 0:
         return c / c
+    if c.is_complex():
+        s = c.diagonal().real.sqrt()
+        return c / s.unsqueeze(1) / s.unsqueeze(0)
     s = c.diagonal().sqrt()
     return (c / s.unsqueeze(1) / s.unsqueeze(0)).clamp(-1, 1)
 
@@ -429,6 +438,8 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
 @public("renorm")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """The parts along `dim` whose p-norm is greater than `maxnorm`, scaled down to it."""
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     others = tuple(k for k in range(input.ndim) if k != dimension(dim, input.ndim))
     size = norm(input, p, others, True)
     return FUNCTIONS["where"](size > maxnorm, input * (maxnorm / (size + 1e-7)), input)
@@ -521,6 +532,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     tensor([3., 1.])
     """
     a = input._array
+    if not a.size:
+        return wrap(np.zeros(bins, a.dtype))
     low, high = (min, max) if (min, max) != (0, 0) else (float(a.min()), float(a.max()))
     if low == high:
         low, high = low - 1, high + 1
@@ -596,7 +609,13 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """
     if tracked((input, values)):
         raise RuntimeError("derivative for aten::heaviside is not implemented")
-    return wrap(np.heaviside(input._array, values._array))
+    a, v = input._array, values._array
+    if a.dtype != v.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    try:
+        return wrap(np.where(a == 0, v, a > 0).astype(a.dtype)[()])
+    except ValueError:
+        raise shape_mismatch((a.shape, v.shape)) from None
 
 
 # --- shapes in place ----------------------------------------------------------------------------------------
@@ -652,6 +671,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """Sum over what broadcasting from `size` would have added."""
     wanted = shape_argument(size)
     lead = self.ndim - len(wanted)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, self.shape[lead:], strict=True)):
+        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")
     axes = (*range(lead), *(i + lead for i, n in enumerate(wanted) if n == 1 and self.shape[i + lead] != 1))
     out = _sum(self, axes, True) if axes else self
     return reshape(out, wanted)

@@ -15,7 +15,7 @@ from srcgrad.runtime import arrays, support
 from srcgrad.runtime.autograd.graph import LEAF, Node, target_of
 from srcgrad.runtime.autograd.nodes import rule_node, stand_in, version_of, watching
 from srcgrad.runtime.autograd.record import call, record_beside, tracked
-from srcgrad.runtime.tensor import public
+from srcgrad.runtime.tensor import public, shape_mismatch, type_name
 from srcgrad.runtime.tensor_base import Tensor, install, own_memory, shell, wrap
 from srcgrad.runtime.tensor_inplace import (
     FillBackward3,
@@ -405,8 +405,11 @@ def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
     return value
 
 
-install(__getitem__=getitem)
-install(__setitem__=setitem)
+def _delitem(self: Tensor, index: Any) -> None:
+    raise TypeError("Tensor does not support deleting items")
+
+
+install(__getitem__=getitem, __setitem__=setitem, __delitem__=_delitem)
 
 
 # --- gathering and scattering -------------------------------------------------------------------------------
@@ -469,6 +472,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if i.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
+    if not input._array.ndim:
+        return index_select(input.reshape(1), 0, index).reshape(())
     if i.size and (i.max() >= input._array.shape[d] or i.min() < 0):
         raise IndexError("index out of range in self")
     key = (slice(None),) * d + (np.atleast_1d(i),)
@@ -502,7 +507,10 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
+    try:
+        shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
+    except ValueError:
+        raise shape_mismatch((mask._array.shape, input._array.shape)) from None
     source = input if input._array.shape == shape else expand(input, shape)
     return call(MASKED_SELECT, (source, np.broadcast_to(mask._array, shape)))
 
@@ -527,14 +535,45 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     >>> sg.zeros(3).index_put_((sg.tensor([1]),), sg.tensor(5.0))
     tensor([0., 5., 0.])
     """
+    _same_dtype("Index put", self, values)
     parts, _ = _plain(tuple(indices))
     _check(parts, self._array.shape)
     return _put(self, tuple(parts), values, accumulate)
 
 
-def _along(self: Tensor, dim: int, index: Tensor) -> tuple[Any, ...]:
+def _same_dtype(name: str, self: Tensor, source: Any) -> None:
+    if isinstance(source, Tensor) and source._array.dtype != self._array.dtype:
+        kinds = [type_name(t._array.dtype) for t in (self, source)]
+        raise RuntimeError(
+            f"{name}: expected self and source to have the same dtype, but got (self) {kinds[0]} and "
+            f"(source) {kinds[1]}"
+        )
+
+
+def _along(self: Tensor, name: str, dim: int, index: Tensor, source: Tensor | None = None) -> tuple[Any, ...]:
     d = dimension(dim, self._array.ndim)
-    return (slice(None),) * d + (index._array,)
+    i = np.atleast_1d(index._array)
+    if i.dtype.name not in ("int32", "int64"):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if i.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector")
+    _same_dtype(name, self, source)
+    if source is not None and source._array.ndim and self._array.ndim:
+        others = [x._array.shape[:d] + x._array.shape[d + 1 :] for x in (self, source)]
+        if others[0] != others[1]:
+            raise RuntimeError(
+                f"{name}(): source tensor shape must match self tensor shape, excluding the specified "
+                f"dimension. Got self.shape = {list(self.shape)} source.shape = {list(source.shape)}"
+            )
+        if i.size != source._array.shape[d]:
+            raise RuntimeError(
+                f"{name}(): Number of indices ({i.size}) should be equal to source.size(dim): "
+                f"({source._array.shape[d]}), for dim: {d}"
+            )
+    n = self._array.shape[d] if self._array.ndim else 1
+    if i.size and (i.min() < -n or i.max() >= n):
+        raise IndexError(f"{name}(): index out of range in self")
+    return (slice(None),) * d + (i,) if self._array.ndim else ()
 
 
 def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
@@ -543,7 +582,8 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     >>> sg.zeros(2).index_add_(0, sg.tensor([1, 1]), sg.tensor([2.0, 3.0]))
     tensor([0., 5.])
     """
-    return _put(self, _along(self, dim, index), source if alpha == 1 else source * alpha, True, INDEX_ADD)
+    key = _along(self, "index_add_", dim, index, source)
+    return _put(self, key, source if alpha == 1 else source * alpha, True, INDEX_ADD)
 
 
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
@@ -552,7 +592,7 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     >>> sg.zeros(2).index_copy_(0, sg.tensor([1]), sg.tensor([2.0]))
     tensor([0., 2.])
     """
-    return _put(self, _along(self, dim, index), source, False, INDEX_COPY)
+    return _put(self, _along(self, "index_copy_", dim, index, source), source, False, INDEX_COPY)
 
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
@@ -563,19 +603,28 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """
     filler = value if isinstance(value, Tensor) else wrap(fitting(value, self._array.dtype))
     kind = INDEX_FILL if filler._history is None else INDEX_PUT
-    return _put(self, _along(self, dim, index), filler, False, kind)
+    return _put(self, _along(self, "index_fill_", dim, index), filler, False, kind)
 
 
 def _scattered(self: Tensor, dim: int, index: Tensor, src: Any) -> tuple[tuple[Any, ...], Tensor]:
     i = index._array
-    if i.ndim != self._array.ndim:
-        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
     d = dimension(dim, self._array.ndim)
+    if max(i.ndim, 1) != max(self._array.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    sizes = [(self._array.shape, [k for k in range(i.ndim) if k != d])]
+    if isinstance(src, Tensor):
+        _same_dtype("scatter()", self, src)
+        sizes.append((src._array.shape, list(range(i.ndim))))
+    for shape, dims in sizes:
+        if len(shape) == i.ndim and any(i.shape[k] > shape[k] for k in dims):
+            raise RuntimeError(
+                f"Expected index {list(i.shape)} to be no larger than {list(shape)} apart from dimension {d}"
+            )
     if i.size and (i.min() < 0 or i.max() >= self._array.shape[d]):
         bad = int(i.min() if i.min() < 0 else i.max())
         raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {self._array.shape[d]}")
     key = [np.arange(n).reshape([-1 if k == j else 1 for j in range(i.ndim)]) for k, n in enumerate(i.shape)]
-    key[d] = i
+    key[d : d + 1] = [i] if self._array.ndim else []
     if isinstance(src, Tensor):
         part = src if src._array.shape == i.shape else src[tuple(slice(0, n) for n in i.shape)]
     else:
@@ -644,6 +693,7 @@ def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.name}"
         )
+    _same_dtype("masked_scatter", self, source)
     m = np.broadcast_to(mask._array, self._array.shape)
     n = int(np.count_nonzero(m))
     if source.numel() < n:
@@ -653,6 +703,7 @@ def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Write `source` where `index` counts the elements as if the tensor were flat."""
+    _same_dtype("put_()", self, source)
     key = np.unravel_index(index._array % max(self._array.size, 1), self._array.shape)
     return _put(self, key, source, accumulate, PUT)
 

@@ -14,6 +14,7 @@ from srcgrad.runtime.autograd.nodes import RuleUser
 from srcgrad.runtime.autograd.record import tracked
 from srcgrad.runtime.tensor import type_name
 from srcgrad.runtime.tensor_base import NO_COUNTER, More, Tensor, install, own_memory, shell, wrap
+from srcgrad.runtime.tensor_guards import must_be_tensor
 from srcgrad.runtime.tensor_types import can_cast, fitting
 
 
@@ -278,7 +279,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     from srcgrad.runtime.autograd.nodes import stand_in
 
     if not isinstance(other, Tensor):
-        other = wrap(np.asarray(other))
+        raise must_be_tensor("copy_", "other", 1, other)
     recorded = tracked((self, other))
     check_writable(self, recorded, False)
     history = shell(self)._history if recorded else None

@@ -52,9 +52,11 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 @public("repeat", function=False)
-def repeat(self: Tensor, *repeats: Any) -> Tensor:
+def repeat(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
     """Tile: the tensor repeated along each dimension."""
-    times = shape_argument(repeats)
+    times = shape_argument(counts if repeats is None else (repeats,))
+    if any(n < 0 for n in times):
+        raise RuntimeError(f"Trying to create tensor with negative dimension: repeats {list(times)}")
     if len(times) < self._array.ndim:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
@@ -63,13 +65,13 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
 
 
 @public("tile")
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
     """The tensor repeated `dims` times along its last dimensions (new leading ones where there are more).
 
     >>> sg.tile(sg.tensor([1, 2]), 2)
     tensor([1, 2, 1, 2])
     """
-    times = shape_argument(dims)
+    times = shape_argument(counts if dims is None else (dims,))
     return repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
 
@@ -83,20 +85,27 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
     tensor([1, 1, 2, 2])
     """
     times = repeats._array if isinstance(repeats, Tensor) else repeats
+    n = input._array.size if dim is None else (input._array.shape or (1,))[dimension(dim, input._array.ndim)]
+    if np.ndim(times) and len(times) not in (1, n):
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {len(times)} "
+            f"and input.size({dim}) = {n}"
+        )
     return call(REPEAT_INTERLEAVE, (input, times, dim))
 
 
 @public("flip")
-def flip(input: Tensor, *dims: Any) -> Tensor:
+def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     """A copy with the order of the entries reversed along `dims`.
 
     >>> sg.flip(sg.tensor([1, 2, 3]), 0)
     tensor([3, 2, 1])
     """
-    axes = tuple(dimension(d, input._array.ndim) for d in shape_argument(dims))
-    if not input._array.ndim:
-        return input.clone()
-    return call(FLIP, (input, axes), out=np.flip(input._array, axes).copy())
+    axes = tuple(dimension(d, input._array.ndim) for d in shape_argument(axes if dims is None else (dims,)))
+    if len(set(axes)) != len(axes):
+        raise RuntimeError(f"dim {axes[0]} appears multiple times in the list of dims")
+    axes = axes if input._array.ndim else ()
+    return call(FLIP, (input, axes), out=arrays.copied(np.flip(input._array, axes)))
 
 
 @public("fliplr")
@@ -106,6 +115,8 @@ def fliplr(input: Tensor) -> Tensor:
     >>> sg.fliplr(sg.tensor([[1, 2]]))
     tensor([[2, 1]])
     """
+    if input._array.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
     return flip(input, 1)
 
 
@@ -116,6 +127,8 @@ def flipud(input: Tensor) -> Tensor:
     >>> sg.flipud(sg.tensor([1, 2]))
     tensor([2, 1])
     """
+    if input._array.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
     return flip(input, 0)
 
 
@@ -126,8 +139,14 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     >>> sg.roll(sg.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
-    for d in (dims,) if isinstance(dims, int) else dims or ():
+    axes = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    count = 1 if isinstance(shifts, int) else len(shifts)
+    if count != (len(axes) or 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {count}, dims:{len(axes)}")
+    for d in axes:
         dimension(d, input._array.ndim)
+        if not input._array.ndim:
+            raise IndexError(f"Dimension specified as {d} but tensor has no dimensions")
     return call(ROLL, (input, shifts, dims))
 
 
@@ -139,6 +158,8 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     tensor([[2, 4],
             [1, 3]])
     """
+    if input._array.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input._array.ndim}")
     out = arrays.copied(np.rot90(input._array, k, (dims[0], dims[1])))
     return call(rule_node("Rot90Backward0", np.rot90), (input, k, tuple(dims)), out=out)
 
@@ -151,7 +172,13 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     tensor([[1., 0.],
             [1., 1.]])
     """
-    return call(TRIL, (input, diagonal))
+    return _triangle("tril", TRIL, input, diagonal)
+
+
+def _triangle(name: str, kind: type[RuleNode], input: Tensor, diagonal: int) -> Tensor:
+    if input._array.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    return call(kind, (input, diagonal))
 
 
 @public("triu")
@@ -162,7 +189,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     tensor([[1., 1.],
             [0., 1.]])
     """
-    return call(TRIU, (input, diagonal))
+    return _triangle("triu", TRIU, input, diagonal)
 
 
 @public("diag")
@@ -173,6 +200,8 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     tensor([[1, 0],
             [0, 2]])
     """
+    if input._array.ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input._array.ndim}D")
     name = "DiagEmbedBackward0" if input._array.ndim == 1 else "DiagonalBackward0"
     return call(
         rule_node(name, np.diag), (input, diagonal), out=arrays.copied(np.diag(input._array, diagonal))

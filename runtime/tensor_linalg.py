@@ -16,8 +16,10 @@ from srcgrad.runtime.autograd.modes import paused, state
 from srcgrad.runtime.autograd.nodes import rule_node
 from srcgrad.runtime.autograd.record import call, record_plain, record_rule, tracked
 from srcgrad.runtime.rules import neural_affine
-from srcgrad.runtime.tensor import FUNCTIONS, public, type_name
+from srcgrad.runtime.tensor import FUNCTIONS, operand_dtype, public, type_name
 from srcgrad.runtime.tensor_base import Tensor, install, wrap
+from srcgrad.runtime.tensor_create import convert
+from srcgrad.runtime.tensor_guards import must_be_tensor, refuse
 from srcgrad.runtime.tensor_reduce import norm
 from srcgrad.runtime.tensor_types import F32, F64
 
@@ -44,6 +46,8 @@ def _check(a: Any, b: Any) -> None:
         raise RuntimeError(
             f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D"
         )
+    if a.dtype.kind == "b":
+        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
     if a.shape[-1] == inner:
         return
@@ -75,11 +79,17 @@ def _c_name(dtype: Any) -> str:
 
 def matmul_(self: Tensor, other: Any) -> Any:
     if not isinstance(other, Tensor):
-        if not arrays.is_array(other):
+        if not arrays.is_array(other) or isinstance(other, np.generic):
             return NotImplemented
         other = wrap(other)
     a, b = self._array, other._array
-    if a.dtype is not b.dtype or a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+    if (
+        a.dtype is not b.dtype
+        or a.dtype.kind == "b"
+        or a.ndim != 2
+        or b.ndim != 2
+        or a.shape[1] != b.shape[0]
+    ):
         _check(a, b)
         kind = _KINDS.get((a.ndim, b.ndim), MATMUL)
     else:
@@ -117,6 +127,9 @@ install(__rmatmul__=_reversed_matmul)
 @public("matmul")
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The matrix product, batched over leading dimensions."""
+    for place, (name, x) in enumerate((("input", input), ("other", other)), 1):
+        if not isinstance(x, Tensor):
+            raise must_be_tensor("matmul", name, place, x)
     return matmul_(input, other)
 
 
@@ -145,11 +158,16 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     """Sums of products along the last dimensions."""
     if input.ndim == 0 or other.ndim == 0:
         return input * other
+    if input._array.dtype != other._array.dtype:
+        kinds = " and ".join(type_name(x._array.dtype) for x in (input, other))
+        raise RuntimeError(f"both inputs should have same dtype, not {kinds}")
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(input.shape)} and {list(other.shape)}"
         )
+    if input._array.dtype.kind == "b":
+        _check(input._array, other._array)
     return dot(input, other) if input.ndim == other.ndim == 1 else tensordot(input, other, ([-1], [-1]))
 
 
@@ -201,6 +219,9 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 @public("addmm")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
+    for place, m in enumerate((mat1, mat2), 1):
+        if m.ndim != 2:
+            raise RuntimeError(f"mat{place} must be a matrix, got {m.ndim}-D tensor")
     if beta != 1 or alpha != 1:
         return beta * input + alpha * matmul_(mat1, mat2)
     _check(mat1._array, mat2._array)
@@ -255,7 +276,8 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     >>> sg.kron(sg.tensor([1, 10]), sg.tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """
-    return call(rule_node("KronBackward0", np.kron), (input, other))
+    dtype = operand_dtype((input, other))
+    return call(rule_node("KronBackward0", np.kron), (convert(input, dtype), convert(other, dtype)))
 
 
 @public("trace")
@@ -267,7 +289,9 @@ def trace(input: Tensor) -> Tensor:
     """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
-    return call(rule_node("TraceBackward0", np.trace), (input,))
+    a = input._array
+    wide = convert(input, np.dtype("int64")) if a.dtype.kind in "iu" else input
+    return call(rule_node("TraceBackward0", np.trace), (wide,))
 
 
 @public("cross")
@@ -304,6 +328,10 @@ def _linalg(name: str, function: Any, node: str) -> Any:
 
     def compute(*args: Any, **keywords: Any) -> Any:
         a = args[0] if args else None
+        if isinstance(a, Tensor):
+            refuse(name, a._array.dtype)
+            if a._array.dtype.name == "float16" and name != "matrix_power":
+                raise RuntimeError(f"linalg.{name}: Low precision dtypes not supported. Got Half")
         if isinstance(a, Tensor) and (a.ndim < 2 or (square and a.shape[-1] != a.shape[-2])):
             if a.ndim < 2:
                 raise RuntimeError(

@@ -18,19 +18,27 @@ from srcgrad.runtime.tensor import (
     cast,
     operand_dtype,
     public,
+    result_or_error,
     shape_mismatch,
     type_name,
 )
 from srcgrad.runtime.tensor_base import Tensor, install, wrap
+from srcgrad.runtime.tensor_types import F64 as _F64
 
 
 def _comparison(names: str, compute: Callable[[Any, Any], Any], dunder: str, sign: str) -> None:
+    ordered = sign not in ("==", "!=")
+
     def function(input: Any, other: Any) -> Tensor:
         if as_operand(other) is NotImplemented:
             return NotImplemented
         if not isinstance(input, Tensor):
             input = wrap(np.asarray(input))
         a = input._array
+        if ordered and (
+            a.dtype.kind == "c" or getattr(other, "dtype", _F64).kind == "c" or type(other) is complex
+        ):
+            raise NotImplementedError(f'"{dunder[2:4]}_cpu" not implemented for complex numbers')
         if isinstance(other, Tensor):
             b = other._array
             if b.dtype != a.dtype:
@@ -38,6 +46,8 @@ def _comparison(names: str, compute: Callable[[Any, Any], Any], dunder: str, sig
                 a, b = cast(input, dtype), cast(other, dtype)
         elif type(other) is float and a.dtype.kind == "f":
             b = a.dtype.type(other)
+        elif type(other) is int and a.dtype.kind == "u":
+            b = np.asarray(other).astype(a.dtype)[()]  # wraps around, as PyTorch's numbers do
         elif type(other) in (int, float, bool):
             b = other
         else:
@@ -47,14 +57,17 @@ def _comparison(names: str, compute: Callable[[Any, Any], Any], dunder: str, sig
         except ValueError:
             raise shape_mismatch([np.shape(a), np.shape(b)]) from None
 
+    def checked(input: Any, other: Any) -> Tensor:
+        return result_or_error(function(input, other), first, input, other)
+
     first, *rest = names.split()
-    function.__name__ = function.__qualname__ = first
-    function.__doc__ = f"""`input {sign} other`, elementwise: bools; a `RuntimeError` if the shapes don't fit.
+    checked.__name__ = checked.__qualname__ = first
+    checked.__doc__ = f"""`input {sign} other`, elementwise: bools; a `RuntimeError` if the shapes don't fit.
 
     >>> sg.{first}(sg.tensor([1, 2]), 2).tolist()
     {[compute(1, 2), compute(2, 2)]}
     """
-    public(first, *rest)(function)
+    public(first, *rest)(checked)
     setattr(Tensor, dunder, function)
 
 
@@ -73,7 +86,11 @@ def _logical(name: str, compute: Callable[..., Any]) -> None:
             raise TypeError(
                 f"{name}(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}"
             )
-        return wrap(compute(input._array != 0, (other._array if isinstance(other, Tensor) else other) != 0))
+        a, b = input._array, other._array if isinstance(other, Tensor) else other
+        try:
+            return wrap(compute(a != 0, b != 0))
+        except ValueError:
+            raise shape_mismatch((a.shape, b.shape)) from None
 
     function.__name__ = name
     function.__doc__ = f"""`{name[8:]}` of whether elements differ from 0; `other` no tensor: a `TypeError`.
@@ -111,13 +128,16 @@ def _bitwise(name: str, dunder: str, compute: Callable[[Any, Any], Any], sign: s
         except ValueError:
             raise shape_mismatch((input._array.shape, other._array.shape)) from None
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""`input {sign} other`, of integers and bools (else a `NotImplementedError`).
+    def checked(input: Tensor, other: Any) -> Tensor:
+        return result_or_error(function(input, other), name, input, other)
+
+    checked.__name__ = checked.__qualname__ = name
+    checked.__doc__ = f"""`input {sign} other`, of integers and bools (else a `NotImplementedError`).
 
     >>> sg.{name}(sg.tensor([5, 3]), 1).tolist()
     {[compute(5, 1), compute(3, 1)]}
     """
-    public(name)(function)
+    public(name)(checked)
     setattr(Tensor, f"__{dunder}__", function)
     setattr(Tensor, f"__r{dunder}__", function)
 
@@ -137,14 +157,34 @@ def bitwise_not(input: Tensor) -> Tensor:
     return wrap(~input._array)
 
 
-install(__invert__=bitwise_not)
+def _inverted(self: Tensor) -> Tensor:
+    if self._array.dtype.kind in "fc":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return wrap(~self._array)
+
+
+install(__invert__=_inverted)
 
 
 _bitwise("bitwise_left_shift", "lshift", operator.lshift, "<<")
 _bitwise("bitwise_right_shift", "rshift", operator.rshift, ">>")
 del Tensor.__rlshift__, Tensor.__rrshift__  # type: ignore[attr-defined]
-install(__rlshift__=lambda self, other: FUNCTIONS["bitwise_left_shift"](wrap(np.asarray(other)), self))
-install(__rrshift__=lambda self, other: FUNCTIONS["bitwise_right_shift"](wrap(np.asarray(other)), self))
+
+
+def _shifted(name: str) -> Callable[[Tensor, Any], Any]:
+    def method(self: Tensor, other: Any) -> Any:
+        if as_operand(other) is NotImplemented:
+            return NotImplemented
+        return FUNCTIONS[name](wrap(np.asarray(other)), self)
+
+    return method
+
+
+install(__rlshift__=_shifted("bitwise_left_shift"), __rrshift__=_shifted("bitwise_right_shift"))
+install(
+    __ilshift__=lambda self, other: self.bitwise_left_shift_(other),
+    __irshift__=lambda self, other: self.bitwise_right_shift_(other),
+)
 
 
 def _test(name: str, compute: Callable[[Any], Any], text: str) -> None:
@@ -166,10 +206,13 @@ _test("isfinite", np.isfinite, "is neither nan nor an infinity")
 _test("signbit", np.signbit, "has its sign bit set, as -0.0 has")
 
 
-def _close(a: Tensor, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
-    if isinstance(b, Tensor) and a._array.dtype != b._array.dtype:
+def _close(a: Tensor, b: Tensor, rtol: float, atol: float, equal_nan: bool) -> Any:
+    if a._array.dtype != b._array.dtype:
         raise RuntimeError(f"{a.type()} did not match {b.type()}")
-    return np.isclose(a._array, b._array if isinstance(b, Tensor) else b, rtol, atol, equal_nan)
+    try:
+        return np.isclose(a._array, b._array, rtol, atol, equal_nan)
+    except ValueError:
+        raise shape_mismatch((a._array.shape, b._array.shape)) from None
 
 
 @public("isclose")

@@ -44,6 +44,7 @@ from srcgrad.runtime.tensor import (
 )
 from srcgrad.runtime.tensor import _operator as fast_operator
 from srcgrad.runtime.tensor_base import Tensor, install, wrap
+from srcgrad.runtime.tensor_guards import must_be_tensor, refuse, without_array
 from srcgrad.runtime.tensor_inplace import Zero
 from srcgrad.runtime.tensor_types import F32, F64, default_dtype, fitting, number_kind
 
@@ -75,12 +76,17 @@ def _unary(
     recipes = kind.recipes
 
     def compute(input: Tensor, *, out: Any = None) -> Tensor:
-        a = input._array
-        if not floating and a.dtype.kind == "b":
-            _no_bool(first)
+        try:
+            a = input._array
+        except AttributeError as error:
+            raise without_array(first, error) from None
         fast = a.dtype is F32 or a.dtype is F64
-        if floating and not fast and a.dtype.kind not in "fc":
-            a = a.astype(default_dtype().numpy)
+        if not fast:
+            refuse(first, a.dtype)
+            if not floating and a.dtype.kind == "b":
+                _no_bool(first)
+            if floating and a.dtype.kind not in "fc":
+                a = a.astype(default_dtype().numpy)
         token = arrays.hush()
         try:
             value = function(a)
@@ -228,8 +234,13 @@ def _rounded(a: Any, decimals: int = 0) -> Any:
     return np.round(a, decimals)
 
 
-def _sign(a: Any) -> Any:
+def _sgn(a: Any) -> Any:
     return a if a.dtype.kind == "b" else np.sign(a)
+
+
+def _sign(a: Any) -> Any:
+    """Of nan, 0: PyTorch's `sign` counts how often a number is greater than 0 and less."""
+    return np.where(np.isnan(a), 0, np.sign(a)).astype(a.dtype)[()] if a.dtype.kind == "f" else _sgn(a)
 
 
 _flat("floor", np.floor, "Floor", "The greatest integer that isn't greater", "-2.,  2.")
@@ -237,7 +248,7 @@ _flat("ceil", np.ceil, "Ceil", "The smallest integer that isn't smaller", "-1., 
 _flat("trunc fix", np.trunc, "Trunc", "The integer part", "-1.,  2.")
 _flat("round", _rounded, "Round", "Rounded to `decimals` (0), halves to the even neighbour", "-2.,  2.")
 _flat("sign", _sign, "Sign", "-1, 0 or 1", "-1.,  1.")
-_flat("sgn", _sign, "Sgn", "-1, 0 or 1; of complex numbers `x / abs(x)`", "-1.,  1.")
+_flat("sgn", _sgn, "Sgn", "-1, 0 or 1; of complex numbers `x / abs(x)`", "-1.,  1.")
 
 
 @public("frac")
@@ -281,8 +292,10 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     """`input / other`; with `rounding_mode` "floor" or "trunc" rounded, keeping integers."""
     if rounding_mode is None:
         return result_or_error(_apply(_div, input, other), "div", input, other, out)
+    if as_operand(other) is NotImplemented:
+        raise must_be_tensor("div", "other", 1, other)
     if rounding_mode == "floor":
-        rounded = floor_divide(input, other)
+        rounded = _floor_divide(input, other)
         if isinstance(rounded._history, NotImplementedNode):
             rounded._history = ROUNDED_DIV.make(None)
             rounded._history._targets = tuple(
@@ -295,7 +308,14 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
         )
     dtype = operand_dtype((input, other))
     if dtype.kind in "fc":
-        return FUNCTIONS["trunc"](_apply(_div, input, other))
+        with arrays.quiet():
+            result = wrap(np.trunc(cast(input, dtype) / cast(other, dtype)))
+        if tracked((input, other)):
+            result._history = ROUNDED_DIV.make(None)
+            result._history._targets = tuple(
+                target_of(x) if isinstance(x, Tensor) else None for x in (input, other)
+            )
+        return result
     a, b = cast(input, dtype), cast(other, dtype)
     _integer_zero(a, b, dtype)
     return wrap((np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(dtype))
@@ -304,6 +324,10 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 @public("floor_divide")
 def floor_divide(input: Any, other: Any) -> Tensor:
     """The quotient, rounded down."""
+    return result_or_error(_floor_divide(input, other), "floor_divide", input, other)
+
+
+def _floor_divide(input: Any, other: Any) -> Any:
     input, other = as_operand(input), as_operand(other)
     if input is NotImplemented or other is NotImplemented:
         return NotImplemented
@@ -348,8 +372,11 @@ def _two(
     floating: bool = False,
     check: Any = None,
     by_number: type[Elementwise] | None = None,
+    only_tensors: bool = False,
 ) -> Any:
     def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
+        if only_tensors and not isinstance(other, Tensor):
+            raise must_be_tensor(name, "other", 1, other)
         if check is not None and as_operand(other) is not NotImplemented:
             check(input, other)
         used = kind if by_number is None or isinstance(other, Tensor) else by_number
@@ -368,13 +395,13 @@ def _check_zero(input: Any, other: Any) -> None:
 
 remainder = _two("remainder", REMAINDER, np.remainder, False, _check_zero, REMAINDER_NUMBER)
 fmod = _two("fmod", FMOD, np.fmod, False, _check_zero, FMOD_NUMBER)
-atan2 = _two("atan2", ATAN2, np.arctan2, True)
-_two("hypot", HYPOT, np.hypot, True)
-maximum = _two("maximum", MAXIMUM, np.maximum)
-minimum = _two("minimum", MINIMUM, np.minimum)
-_two("fmax", elementwise_node("FmaxBackward0", np.fmax, 2), np.fmax)
-_two("fmin", elementwise_node("FminBackward0", np.fmin, 2), np.fmin)
-_two("logaddexp", LOGADDEXP, np.logaddexp, True)
+atan2 = _two("atan2", ATAN2, np.arctan2, True, only_tensors=True)
+_two("hypot", HYPOT, np.hypot, True, only_tensors=True)
+maximum = _two("maximum", MAXIMUM, np.maximum, only_tensors=True)
+minimum = _two("minimum", MINIMUM, np.minimum, only_tensors=True)
+_two("fmax", elementwise_node("FmaxBackward0", np.fmax, 2), np.fmax, only_tensors=True)
+_two("fmin", elementwise_node("FminBackward0", np.fmin, 2), np.fmin, only_tensors=True)
+_two("logaddexp", LOGADDEXP, np.logaddexp, True, only_tensors=True)
 XLOGY_NUMBER = elementwise_node("XlogyBackward2", neural.xlogy, 2, None, WithNumber)
 COPYSIGN_NUMBER = elementwise_node("CopysignBackward1", np.copysign, 2, None, WithNumber)
 _two("xlogy", XLOGY, neural.xlogy, True, None, XLOGY_NUMBER)
@@ -431,6 +458,9 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     from srcgrad.runtime.tensor_create import convert
 
     pair = (input, exponent)
+    for place, (name, x) in enumerate(zip(("input", "exponent"), pair, strict=True), 1):
+        if as_operand(x) is NotImplemented:
+            raise must_be_tensor("float_power", name, place, x)
     if not any(isinstance(x, Tensor) for x in pair):
         kinds = ", ".join(type(x).__name__ for x in pair)
         raise TypeError(
@@ -450,8 +480,8 @@ def _or_not(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 for _name, _method in {
-    "__pow__": _pow, "__rpow__": _reversed(_slow_pow), "__floordiv__": _or_not(floor_divide),
-    "__rfloordiv__": _or_not(_reversed(floor_divide)), "__mod__": _or_not(remainder),
+    "__pow__": _pow, "__rpow__": _reversed(_slow_pow), "__floordiv__": _or_not(_floor_divide),
+    "__rfloordiv__": _or_not(_reversed(_floor_divide)), "__mod__": _or_not(remainder),
     "__rmod__": _or_not(_reversed(remainder)),
 }.items():  # fmt: skip
     setattr(Tensor, _name, _method)
@@ -468,7 +498,9 @@ MASKED_FILL_TENSOR = watching(rule_node("MaskedFillBackward1", np.where))
 def _chosen(kind: Any, condition: Any, x: Any, y: Any) -> Tensor:
     from srcgrad.runtime.tensor_create import convert
 
-    c = condition._array if isinstance(condition, Tensor) else condition
+    if not isinstance(condition, Tensor):
+        raise must_be_tensor("where", "condition", 1, condition)
+    c = condition._array
     if c.dtype.kind != "b":
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {c.dtype}"
@@ -501,6 +533,11 @@ def masked(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if isinstance(mask, Tensor) and mask._array.dtype.kind != "b":
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.name}"
+        )
+    if isinstance(value, Tensor) and value._array.ndim:
+        raise RuntimeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.ndim} dimension(s)."
         )
     filler = value if isinstance(value, Tensor) else fitting(value, input._array.dtype)
     from srcgrad.runtime.tensor_create import convert
@@ -542,6 +579,9 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, _kind: Any = None)
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
     bounds = [b for b in (min, max) if b is not None]
+    for name, bound in (("min", min), ("max", max)):
+        if bound is not None and not isinstance(bound, Tensor) and number_kind(bound) < 0:
+            raise must_be_tensor("clamp", name, 1, bound)
     dtype = operand_dtype((input, *bounds))
     x = convert(input, dtype)
     low, high = (
@@ -551,7 +591,11 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, _kind: Any = None)
     if dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
     kind = _kind or (CLIP_TENSORS if isinstance(low, Tensor) or isinstance(high, Tensor) else CLIP)
-    return call(kind, (x, low, high), shown={"min": min, "max": max})
+    try:
+        return call(kind, (x, low, high), shown={"min": min, "max": max})
+    except ValueError:
+        sizes = [b._array.shape for b in (low, high) if isinstance(b, Tensor)]
+        raise shape_mismatch([x._array.shape, *sizes]) from None
 
 
 @public("clamp_min")
@@ -597,6 +641,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 
 CONJ = rule_node("ConjBackward0", np.conjugate)
 ANGLE = rule_node("AngleBackward0", np.angle)
+FLAT_ANGLE: Any = type("AngleBackward0", (Zero,), {"__slots__": ()})
 
 
 @public("conj", "conj_physical", "resolve_conj")
@@ -616,7 +661,15 @@ def angle(input: Tensor) -> Tensor:
     >>> sg.angle(sg.tensor([1.0, -1.0]))
     tensor([0.0000, 3.1416])
     """
-    return call(ANGLE, (input,))
+    a = input._array
+    if a.dtype.kind == "c":
+        return call(ANGLE, (input,))
+    x = input if a.dtype.kind == "f" else wrap(a.astype(default_dtype().numpy))
+    out = np.where(x._array < 0, np.pi, np.where(np.isnan(x._array), np.nan, 0.0))
+    result = wrap(out.astype(x._array.dtype)[()])
+    if tracked((input,)):
+        result._history = FLAT_ANGLE.make(target_of(input))
+    return result
 
 
 # --- in place -----------------------------------------------------------------------------------------------

@@ -206,6 +206,8 @@ def _in_place(name: str, node: str, draw: Any, law: str, example: str = "") -> N
 
     def method(self: Tensor, *args: Any, generator: Any = None, **keywords: Any) -> Tensor:
         a = self._array
+        if name in _CONTINUOUS and a.dtype.kind not in "fc":
+            raise NotImplementedError(f"\"{name}cpu\" not implemented for '{type_name(a.dtype)}'")
         values = np.asarray(draw(_random(generator), a, *args, **keywords)).astype(a.dtype)
         return overwritten(self, arrays.namespace(a).asarray(values)[()], node)
 
@@ -216,6 +218,9 @@ def _in_place(name: str, node: str, draw: Any, law: str, example: str = "") -> N
     srcgrad.Size([2])
     """
     setattr(Tensor, name, method)
+
+
+_CONTINUOUS = ("uniform_", "normal_", "exponential_")
 
 
 def _integers(random: Any, a: Any, low: int = 0, high: int | None = None) -> Any:

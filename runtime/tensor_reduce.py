@@ -68,7 +68,13 @@ def axes_of(dim: Any, ndim: int) -> Axis:
     if isinstance(dim, list | tuple):
         if not dim:
             return None
-        return tuple(dimension(d, ndim) for d in dim)
+        axes = tuple(dimension(d, ndim) for d in dim)
+        if len(set(axes)) != len(axes):
+            twice = next(d for d in axes if axes.count(d) > 1)
+            raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+        return axes
+    if not hasattr(dim, "__index__") or isinstance(dim, bool):
+        raise TypeError(f"argument 'dim' must be int or tuple of ints, not {type(dim).__name__}")
     return dimension(dim, ndim)
 
 
@@ -185,6 +191,8 @@ def prod(
     keepdims: bool = False,
 ) -> Tensor:
     """The product of all elements, or along `dim`."""
+    if isinstance(dim, list | tuple):
+        raise TypeError("prod() received an invalid combination of arguments - got (tuple): dim must be int")
     return _reduced(PROD, _wide(input, dtype), dim if axis is None else axis, keepdim or keepdims, _times)
 
 
@@ -295,6 +303,10 @@ def _extremum(name: str, compute: Callable[..., Any], where: Callable[..., Any])
         a = input._array
         if isinstance(dim, Tensor):
             return FUNCTIONS["maximum" if name == "max" else "minimum"](input, dim)
+        if a.dtype.kind == "c":
+            if dim is not None:
+                raise RuntimeError(f"{name}(): does not support complex input")
+            raise NotImplementedError(f"\"{name}_all\" not implemented for '{type_name(a.dtype)}'")
         if dim is None:
             if a.size == 0:
                 raise RuntimeError(
@@ -324,7 +336,8 @@ min = _extremum("min", np.min, np.argmin)
 def _amax(name: str, compute: Callable[..., Any]) -> Any:
     def function(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
         a = input._array
-        axis = axes_of(dim, a.ndim) if a.ndim else None
+        axis = axes_of(dim, a.ndim)
+        axis = axis if a.ndim else None
         if a.dtype.kind == "c":
             kind = "max" if name == "amax" else "min"
             raise NotImplementedError(f"\"{kind}_values_cpu\" not implemented for 'ComplexFloat'")
@@ -374,12 +387,14 @@ def _arg(name: str, compute: Callable[..., Any]) -> None:
     def function(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
         a = input._array
         d = dim if axis is None else axis
-        if a.size == 0 and (d is None or a.shape[dimension(d, a.ndim)] == 0):
-            what = "to be specified for input.numel() == 0." if d is None else f"{d} to have non-zero size."
-            raise IndexError(f"{name}(): Expected reduction dim {what}")
         if a.dtype.kind in "bc":
             kind = "bool" if a.dtype.kind == "b" else "complex"
             raise RuntimeError(f"{name}(): does not support {kind} input")
+        if a.size == 0 and (d is None or a.shape[dimension(d, a.ndim)] == 0):
+            what = "to be specified for input.numel() == 0." if d is None else f"{d} to have non-zero size."
+            raise IndexError(f"{name}(): Expected reduction dim {what}")
+        if d is not None:
+            dimension(d, a.ndim)
         if a.ndim == 0:
             return wrap(np.int64(0))
         return wrap(compute(a, axis=None if d is None else dimension(d, a.ndim), keepdims=keepdim))
@@ -439,8 +454,10 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     """The k largest (or smallest) values along `dim`."""
     a = input._array
     d = dimension(dim, a.ndim)
-    if k > a.shape[d]:
+    if not 0 <= k <= (a.shape[d] if a.ndim else 1):
         raise RuntimeError("selected index k out of range")
+    if a.ndim == 0:
+        return PAIRS["topk"](_alone(TOPK, input), wrap(np.int64(0)))
     order = _order(a, d, largest)[(slice(None),) * d + (slice(0, k),)]
     return _along(TOPK, input, order, d, True, "topk")
 
@@ -456,10 +473,13 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     """
     a = input._array
     d = dimension(dim, a.ndim)
-    if not 1 <= k <= a.shape[d]:
+    if not 1 <= k <= (a.shape[d] if a.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+    kind = rule_node("KthvalueBackward0", np.take_along_axis)
+    if a.ndim == 0:
+        return PAIRS["kthvalue"](_alone(kind, input), wrap(np.int64(0)))
     return _along(
-        rule_node("KthvalueBackward0", np.take_along_axis),
+        kind,
         input,
         np.take(_order(a, d, False), k - 1, axis=d),
         d,
@@ -476,6 +496,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     kind = rule_node("ModeBackward0", np.take_along_axis)
     if not a.ndim:
         return PAIRS["mode"](_alone(kind, input), wrap(np.int64(0)))
+    if not a.shape[d]:
+        raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
     rows = np.moveaxis(a, d, -1)
     counts = np.sum(rows[..., :, None] == rows[..., None, :], axis=-1)
     often = counts == np.max(counts, axis=-1, keepdims=True)
@@ -542,7 +564,8 @@ def _spread(name: str, kind: Any, compute: Callable[..., Any]) -> Any:
         ddof = ddof if ddof is not None else correction
         if ddof is None:
             ddof = 1 if unbiased is None else int(unbiased)
-        d = axes_of(dim if axis is None else axis, input._array.ndim) if input._array.ndim else None
+        d = axes_of(dim if axis is None else axis, input._array.ndim)
+        d = d if input._array.ndim else None
         if _count_of(input._array.shape, d) - ddof <= 0:
             warnings.warn(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
@@ -621,7 +644,8 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     tensor(0.6931)
     """
     x = input if input._array.dtype.kind in "fc" else convert(input, default_dtype().numpy)
-    axis = axes_of(dim, x._array.ndim) if x._array.ndim else None
+    axis = axes_of(dim, x._array.ndim)
+    axis = axis if x._array.ndim else None
     if x._array.size == 0:
         return sum(x.exp(), dim, keepdim).log()
     with arrays.quiet():
@@ -633,6 +657,7 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """`exp(x) / sum(exp(x))` along `dim`."""
     x = input if dtype is None else convert(input, as_dtype(dtype).numpy)
     if x._array.dtype.kind != "f":
+        dimension(dim, x._array.ndim)
         raise NotImplementedError(
             f"\"softmax_lastdim_kernel_impl\" not implemented for '{type_name(x._array.dtype)}'"
         )
@@ -658,6 +683,7 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """
     x = input if dtype is None else convert(input, as_dtype(dtype).numpy)
     if x._array.dtype.kind != "f":
+        dimension(dim, x._array.ndim)
         raise NotImplementedError(
             f"\"log_softmax_lastdim_kernel_impl\" not implemented for '{type_name(x._array.dtype)}'"
         )
@@ -708,7 +734,11 @@ def _running(name: str, compute: Any, better: Callable[[Any, Any], Any]) -> None
 
     def function(input: Tensor, dim: int) -> Any:
         a = input._array
+        if not a.size:
+            return PAIRS[name](input.clone(), wrap(np.zeros(a.shape, np.int64)))
         d = dimension(dim, a.ndim)
+        if a.ndim == 0:
+            return PAIRS[name](_alone(kind, input), wrap(np.int64(0)))
         best = compute.accumulate(a, axis=d)
         positions = (
             arrays.namespace(a).arange(a.shape[d]).reshape([-1 if k == d else 1 for k in range(a.ndim)])
@@ -736,7 +766,9 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
     >>> sg.diff(sg.tensor([1.0, 4.0, 9.0]))
     tensor([3., 5.])
     """
-    return call(rule_node("DiffBackward0", np.diff), (input, n, dim))
+    if input._array.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    return call(rule_node("DiffBackward0", np.diff), (input, n, dimension(dim, input._array.ndim)))
 
 
 def _truth(name: str, compute: Callable[..., Any]) -> None:
@@ -788,6 +820,10 @@ def unique(
     >>> sg.unique(sg.tensor([2, 1, 2]))
     tensor([1, 2])
     """
+    if tracked((input,)):
+        raise NotImplementedError("the derivative for 'unique' is not implemented: detach the Tensor")
+    if dim is not None and not input._array.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     got: Any = _UNIQUE(input._array, return_inverse=return_inverse, return_counts=return_counts, axis=dim)
     return tuple(wrap(g) for g in got) if isinstance(got, tuple) else wrap(got)
 
@@ -796,12 +832,20 @@ def unique(
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each of 0, 1, ... occurs in a vector of integers (or the sum of their `weights`).
 
-    The result has at least `minlength` entries; negative numbers are a `ValueError`.
+    The result has at least `minlength` entries; negative numbers and other ranks are a `RuntimeError`.
 
     >>> sg.bincount(sg.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
-    return wrap(np.bincount(input._array, raw_of(weights), minlength))
+    a = input._array
+    if a.dtype.kind not in "iu":
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{type_name(a.dtype)}'")
+    if a.ndim != 1 or (a.size and a.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    counts = np.bincount(a, raw_of(weights), minlength)
+    if weights is not None and weights.dtype.name == "float32":
+        counts = counts.astype(np.float32)
+    return wrap(counts)
 
 
 @public("nansum")

@@ -372,6 +372,8 @@ class finfo:
     """Limits of a floating point dtype."""
 
     def __init__(self, d: Any = None):
+        if d is not None and as_dtype(d).numpy.kind not in "fc":
+            raise TypeError("finfo() requires a floating point input type. Use iinfo to handle 'finfo'")
         info = np.finfo(as_dtype(d if d is not None else default_dtype()).numpy)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.tiny)
@@ -388,6 +390,8 @@ class iinfo:
     """Limits of an integer dtype."""
 
     def __init__(self, d: Any):
+        if as_dtype(d).numpy.kind not in "iu":
+            raise TypeError("iinfo() requires an integer input type. Use finfo to handle 'iinfo'")
         info = np.iinfo(as_dtype(d).numpy)
         self.max, self.min, self.bits = int(info.max), int(info.min), int(info.bits)
         self.dtype = info.dtype.name

@@ -29,6 +29,7 @@ PERMUTE = rule_node("PermuteBackward0", np.transpose)
 TRANSPOSE = rule_node("TransposeBackward0", np.swapaxes)
 SQUEEZE = rule_node("SqueezeBackward0", np.reshape)
 SQUEEZE_DIM = rule_node("SqueezeBackward1", np.reshape)
+SQUEEZE_DIMS = rule_node("SqueezeBackward2", np.reshape)
 UNSQUEEZE = rule_node("UnsqueezeBackward0", np.expand_dims)
 EXPAND = rule_node("ExpandBackward0", np.broadcast_to)
 SELECT = rule_node("SelectBackward0", operator.getitem)
@@ -164,10 +165,18 @@ def resolved(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
 
 
 @public("view", function=False)
-def view(self: Tensor, *shape: Any) -> Tensor:
+def view(self: Tensor, *shape: Any, size: Any = None) -> Tensor:
     """The same memory in another shape (or reinterpreted as another dtype)."""
+    if not shape:
+        if size is None:
+            raise TypeError("view() received an invalid combination of arguments - got ()")
+        shape = (size,)
     if len(shape) == 1 and isinstance(shape[0], Dtype | np.dtype):
-        return attach(wrap(own_memory(self).view(as_dtype(shape[0]).numpy)), self, view, shape)
+        try:
+            again = own_memory(self).view(as_dtype(shape[0]).numpy)
+        except ValueError as error:
+            raise RuntimeError(f"view as {shape[0]}: {error}") from None
+        return attach(wrap(again), self, view, shape)
     new = resolved(shape_argument(shape), self._array.size)
     a = own_memory(self)
     try:
@@ -184,8 +193,9 @@ def view(self: Tensor, *shape: Any) -> Tensor:
 
 
 @public("reshape")
-def reshape(input: Tensor, *shape: Any, order: str = "C") -> Tensor:
+def reshape(input: Tensor, *sizes: Any, shape: Any = None, order: str = "C") -> Tensor:
     """Another shape: a view where possible, else a copy. (`order="F"` is NumPy's: first index fastest.)"""
+    shape = sizes if shape is None else (shape,)
     if order == "F":
         turned = permute(input, tuple(range(input.ndim))[::-1])
         wanted = resolved(shape_argument(shape), input._array.size)
@@ -200,7 +210,17 @@ def reshape(input: Tensor, *shape: Any, order: str = "C") -> Tensor:
     return view_of(input, array, VIEW, (new,), reshape, (new,))
 
 
-@public("view_as", "reshape_as", function=False)
+@public("reshape_as", function=False)
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """`reshape` to the shape of another tensor.
+
+    >>> sg.arange(4).reshape_as(sg.zeros(2, 2)).shape
+    srcgrad.Size([2, 2])
+    """
+    return reshape(self, tuple(other._array.shape))
+
+
+@public("view_as", function=False)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """`view` in the shape of another tensor.
 
@@ -214,9 +234,9 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Join the dimensions from `start_dim` to `end_dim` into one."""
     shape = input._array.shape
+    first, last = dimension(start_dim, len(shape)), dimension(end_dim, len(shape))
     if not shape:
         return reshape(input, 1)
-    first, last = dimension(start_dim, len(shape)), dimension(end_dim, len(shape))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
@@ -246,6 +266,8 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """
     shape = input._array.shape
     d = dimension(dim, len(shape))
+    if not shape:
+        raise RuntimeError("unflatten: a 0-dim tensor has no dimension to split")
     try:
         parts = resolved(tuple(sizes), shape[d])
     except RuntimeError as error:
@@ -271,10 +293,10 @@ def t(input: Tensor) -> Tensor:
 
 
 @public("permute")
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """Another order of the dimensions."""
     a = own_memory(input)
-    axes = shape_argument(dims)
+    axes = shape_argument(order if dims is None else (dims,))
     if len(axes) != a.ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of "
@@ -287,8 +309,10 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 
 
 @public("transpose", "swapaxes", "swapdims")
-def transpose(input: Tensor, *dims: Any) -> Tensor:
+def transpose(input: Tensor, *dims: Any, dim0: Any = None, dim1: Any = None) -> Tensor:
     """Exchange two dimensions. (NumPy's forms, no argument or all axes, permute.)"""
+    if dim1 is not None:
+        dims = (dims[0] if dims else dim0, dim1)
     if len(dims) != 2 or (len(dims) == 1 and isinstance(dims[0], list | tuple)):
         axes = shape_argument(dims) if dims and dims[0] is not None else tuple(range(input.ndim))[::-1]
         return permute(input, axes)
@@ -299,6 +323,17 @@ def transpose(input: Tensor, *dims: Any) -> Tensor:
     return view_of(input, a.swapaxes(first, second), TRANSPOSE, (first, second), transpose, (first, second))
 
 
+def _matrices(name: str, transposed: Callable[[Tensor], Tensor], text: str) -> property:
+    def get(self: Tensor) -> Tensor:
+        n = self._array.ndim
+        if n < 2 or (name == "H" and n > 2):
+            what = "matrices (2-D tensors)" if name == "H" else "matrices or batches of matrices"
+            raise RuntimeError(f"tensor.{name} is only supported on {what}. Got {n}-D tensor.")
+        return transposed(self)
+
+    return property(get, doc=text)
+
+
 def _reversed_axes(self: Tensor) -> Tensor:
     """All dimensions in reverse order."""
     return permute(self, tuple(range(self._array.ndim))[::-1])
@@ -306,11 +341,9 @@ def _reversed_axes(self: Tensor) -> Tensor:
 
 install(T=property(_reversed_axes))
 install(
-    mT=property(
-        lambda self: transpose(self, -2, -1), doc="The matrices transposed: the last two dimensions."
-    ),
-    mH=property(lambda self: transpose(self, -2, -1).conj(), doc="The matrices transposed and conjugated."),
-    H=property(lambda self: transpose(self, 0, 1).conj(), doc="The matrix transposed and conjugated."),
+    mT=_matrices("mT", lambda x: transpose(x, -2, -1), "The matrices transposed: the last two dimensions."),
+    mH=_matrices("mH", lambda x: transpose(x, -2, -1).conj(), "The matrices transposed and conjugated."),
+    H=_matrices("H", lambda x: transpose(x, 0, 1).conj(), "The matrix transposed and conjugated."),
 )
 
 
@@ -349,17 +382,17 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
         new = tuple(s for s in a.shape if s != 1)
         kind = SQUEEZE
     else:
-        drop = {dimension(d, a.ndim) for d in ([dim] if isinstance(dim, int) else dim)} if a.ndim else set()
+        drop = {dimension(d, a.ndim) for d in ([dim] if isinstance(dim, int) else dim)}
         new = tuple(s for i, s in enumerate(a.shape) if s != 1 or i not in drop)
-        kind = SQUEEZE_DIM
+        kind = SQUEEZE_DIM if isinstance(dim, int) else SQUEEZE_DIMS
     return view_of(input, a.reshape(new), kind, (new,), squeeze, (dim,))
 
 
 @public("expand", function=False)
-def expand(self: Tensor, *sizes: Any) -> Tensor:
+def expand(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """Repeat dimensions of size 1 without copying."""
     a = own_memory(self)
-    wanted = shape_argument(sizes)
+    wanted = shape_argument(sizes if size is None else (size,))
     lead = len(wanted) - a.ndim
     if lead < 0:
         raise RuntimeError(
@@ -443,9 +476,13 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` entries along a dimension, from `start`."""
     a = own_memory(input)
+    if a.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     d = dimension(dim, a.ndim)
     start = int(start)
     n = a.shape[d]
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
     if start < 0:
         start += n
     if start + length > n or start < 0 or length < 0:
@@ -474,6 +511,8 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     tensor([1, 4])
     """
     a = own_memory(input)
+    if dimension(dim1, a.ndim) == dimension(dim2, a.ndim):
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     array = a.diagonal(offset, dim1, dim2)
     if type(array) is np.ndarray and not array.flags.writeable and a.flags.writeable:
         array.flags.writeable = True
@@ -484,8 +523,14 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 @public("unfold", function=False)
 def unfold(self: Tensor, dimension_: int, size: int, step: int) -> Tensor:
     """Windows of `size` along a dimension, `step` apart, as a new last dimension."""
+    if not self._array.ndim:
+        return unfold(reshape(self, 1), dimension_, size, step)
     a = own_memory(self)
     d = dimension(dimension_, a.ndim)
+    if size > a.shape[d]:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {a.shape[d]} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
     writable = {"writeable": a.flags.writeable} if type(a) is np.ndarray else {}
     windows = np.lib.stride_tricks.sliding_window_view(a, size, axis=d, **writable)
     array = windows[(slice(None),) * d + (slice(None, None, step),)]
@@ -500,23 +545,52 @@ def unfold(self: Tensor, dimension_: int, size: int, step: int) -> Tensor:
     return attach(result, self, unfold, (dimension_, size, step))
 
 
+def _places(shape: Sequence[int], strides: Sequence[int], start: int) -> Any:
+    """Where in the memory each element stands, counted in elements."""
+    where = np.full(tuple(shape), start)
+    for d, (n, s) in enumerate(zip(shape, strides, strict=True)):
+        where = where + (np.arange(n) * s).reshape((-1,) + (1,) * (len(shape) - d - 1))
+    return where
+
+
 @public("as_strided")
-def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int = 0) -> Tensor:
-    """Any view of the memory, by strides in elements."""
-    a = own_memory(input)
-    flat = a.reshape(-1)
-    where = np.full(tuple(size), storage_offset)
-    for d, (n, s) in enumerate(zip(size, stride, strict=True)):
-        where = where + (np.arange(n) * s).reshape((-1,) + (1,) * (len(size) - d - 1))
-    steps = tuple(s * a.itemsize for s in stride)
+def as_strided(
+    input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """Any view of the memory, by strides in elements, also of what `input`, itself a view, leaves out.
+
+    A `RuntimeError` if it reached beyond the memory, or if its gradient concerned what `input` leaves out.
+
+    >>> sg.as_strided(sg.arange(4), (2, 2), (2, 1))
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: {list(stride)}, {list(size)}")
+    a, root = own_memory(input), own_memory(input if input._base is None else input._base)
+    storage = root.transpose(sorted(range(root.ndim), key=lambda d: -root.strides[d])).reshape(-1)
+    if root.size and not arrays.same_memory(storage, root):
+        raise RuntimeError("as_strided: the tensor's memory has gaps; use .contiguous() first")
+    start = input.storage_offset() if storage_offset is None else storage_offset
+    where = _places(size, stride, start)
+    if where.size and (where.min() < 0 or where.max() >= storage.size):
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start} are out of "
+            f"bounds for storage of size {storage.size * a.itemsize}"
+        )
     make: Any = arrays.namespace(a).lib.stride_tricks.as_strided
-    array = make(flat[storage_offset:], tuple(size), steps)
+    array = make(storage[start:], tuple(size), tuple(s * a.itemsize for s in stride))
     if type(a) is np.ndarray and not a.flags.writeable:
         array.flags.writeable = False
     result = wrap(array)
     if tracked((input,)):
+        own = _places(input._array.shape, input.stride(), input.storage_offset()).reshape(-1)
+        order = np.argsort(own)
+        found = order[np.minimum(np.searchsorted(own[order], where), own.size - 1)] if own.size else where
+        if where.size and bool(np.any(own[found] != where)):
+            raise RuntimeError("as_strided: the gradient of elements outside of the tensor can't be recorded")
         flattened = reshape(input, -1)
-        record_rule(rule_node("AsStridedBackward0", operator.getitem), result, (flattened, where), {})
+        record_rule(rule_node("AsStridedBackward0", operator.getitem), result, (flattened, found), {})
     return attach(result, input, as_strided, (size, stride, storage_offset))
 
 
@@ -539,15 +613,25 @@ def _several(
 
 
 @public("split")
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split(
+    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
     """Parts of the given size (the last may be smaller), or of the given sizes."""
+    if split_size_or_sections is None:
+        split_size_or_sections = split_size
     a = own_memory(tensor)
+    if not a.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = dimension(dim, a.ndim)
     n = a.shape[d]
     if isinstance(split_size_or_sections, int):
         size = split_size_or_sections
         if size < 0:
             raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+        if size == 0 and n:
+            raise RuntimeError(
+                f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
+            )
         bounds = list(range(0, n, size)) + [n] if n else [0, 0]
         kind = SPLIT
     else:
@@ -576,6 +660,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal size."""
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    if not input._array.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     n = input._array.shape[dimension(dim, input._array.ndim)]
     return split(input, max(1, -(-n // chunks)) if n else [0] * chunks, dim)
 
@@ -589,9 +675,13 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     >>> sg.tensor_split(sg.arange(3), [1])
     (tensor([0]), tensor([1, 2]))
     """
+    if not input._array.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got one with 0 dims")
     n = input._array.shape[dimension(dim, input._array.ndim)]
     if isinstance(indices_or_sections, int):
         k = indices_or_sections
+        if k <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {k}")
         sizes = [n // k + (i < n % k) for i in range(k)]
     else:
         bounds = [0, *indices_or_sections, n]
@@ -606,5 +696,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if a.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = dimension(dim, a.ndim)
+    if not a.shape[d]:
+        return ()
     parts = [a[(slice(None),) * d + (i, ...)] for i in range(a.shape[d])]
     return _several(input, parts, UNBIND, (), {"axis": d}, [(select, (d, i)) for i in range(a.shape[d])])

@@ -16,6 +16,7 @@ from srcgrad.runtime.autograd.nodes import rule_node
 from srcgrad.runtime.autograd.record import call, record_plain, tracked
 from srcgrad.runtime.rules import neural_conv, neural_loss
 from srcgrad.runtime.tensor_base import Tensor, wrap
+from srcgrad.runtime.tensor_guards import without_array
 from srcgrad.runtime.tensor_inplace import store
 from srcgrad.runtime.tensor_linalg import ADDMM, einsum, matmul_
 from srcgrad.runtime.tensor_random import default_generator
@@ -34,7 +35,10 @@ PAD = rule_node("ConstantPadNdBackward0", neural_conv.pad_constant)
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
-    x, w = input._array, weight._array
+    try:
+        x, w = input._array, weight._array
+    except AttributeError as error:
+        raise without_array("linear", error) from None
     if x.dtype != w.dtype:
         raise RuntimeError(
             "mat1 and mat2 must have the same dtype, but got "

@@ -15,6 +15,7 @@ from srcgrad.runtime.autograd.graph import Handle
 from srcgrad.runtime.autograd.modes import no_grad
 from srcgrad.runtime.nn.parameter import Buffer, Parameter
 from srcgrad.runtime.tensor_base import Tensor
+from srcgrad.runtime.tensor_guards import without_array
 from srcgrad.runtime.tensor_types import as_dtype, device
 
 IncompatibleKeys = namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])
@@ -64,7 +65,12 @@ class Module:
         if not (
             self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
         ):
-            return self.forward(*args, **keywords)
+            try:
+                return self.forward(*args, **keywords)
+            except AttributeError as error:
+                if error.name != "_array" or isinstance(error.obj, Module):
+                    raise
+                raise without_array(type(self).__name__, error) from error
         return self._call_hooked(args, keywords)
 
     def _call_hooked(self, args: Any, keywords: dict[str, Any]) -> Any:
@@ -354,6 +360,12 @@ class Module:
             if key not in state_dict:
                 continue
             given = state_dict[key]
+            if not isinstance(given, Tensor):
+                errors.append(
+                    f'While copying the parameter named "{key}", expected a Tensor from checkpoint but '
+                    f"received {type(given)}"
+                )
+                continue
             if tuple(given.shape) != tuple(value.shape):
                 errors.append(
                     f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, "

@@ -205,7 +205,7 @@ def frac(x):
 
 @elementwise(frac, at=[0.7, X + 0.1])
 def frac_rule(y, x):
-    return np.ones_like(x)
+    return 1
 
 
 def logit(x, *, eps=None):
@@ -302,12 +302,15 @@ def prelu_rule(z, x, weight):
 
 def xlogy(x, y):
     """`x * log(y)`, and 0 where `x` is 0."""
-    return np.where((x == 0) & ~np.isnan(y), 0, x * np.log(np.where(x == 0, 1, y)))
+    zero = (x == 0) & ~np.isnan(y)
+    return np.where(zero, 0, x * np.log(np.where(zero, 1, y)))
 
 
 @elementwise(xlogy, at=[(0.7, 0.4), (X, P)])
 def xlogy_rule(z, x, y):
-    return np.log(y), x / y
+    """Where `x` is 0 and `y` has no logarithm, the derivative by `x` is 0."""
+    none = (x == 0) & (y <= 0)
+    return np.where(none, 0, np.log(np.where(none, 1, y))), x / y
 
 
 def lerp(x, end, weight):
@@ -447,6 +450,8 @@ def vector_norm(x, p=2.0, axis=None, keepdims=False):
 )
 def vector_norm_rule(g, y, x, p=2.0, axis=None, keepdims=False):
     """At 0 the derivative is 0."""
+    if np.iscomplexobj(x):
+        x = np.conj(x)
     if p == 0:
         return np.zeros_like(x) * expand(g, x, axis, keepdims)
     if p == 1:
@@ -466,6 +471,5 @@ def vector_norm_rule(g, y, x, p=2.0, axis=None, keepdims=False):
 
 @forward(vector_norm)
 def vector_norm_forward(x_dot, y, x, p=2.0, axis=None, keepdims=False):
-    return np.sum(
-        x_dot * vector_norm_rule(np.ones_like(y), y, x, p, axis, keepdims), axis=axis, keepdims=keepdims
-    )
+    each = x_dot * vector_norm_rule(np.ones_like(y), y, x, p, axis, keepdims)
+    return np.sum(np.real(each) if np.iscomplexobj(x) else each, axis=axis, keepdims=keepdims)
