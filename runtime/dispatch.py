@@ -10,14 +10,13 @@ of a function is a dict of those of the variables it has captured, of a bound me
 from __future__ import annotations
 
 import functools
-import inspect
 import types
 from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
-from srcgrad.runtime import late, tangents, trees
+from srcgrad.runtime import late, operators, tangents, trees
 from srcgrad.runtime.errors import NoRule, UnsupportedSyntax
 from srcgrad.runtime.rules import table
 
@@ -25,8 +24,8 @@ compiler: Callable[..., Any] | None = None
 """Set by the compiler: (function, arguments by parameter, captured variables) -> (forward, reverse,
 parameters)."""
 
-build_constructor: Callable[[type, types.FunctionType], types.FunctionType] | None = None
-"""Set by the compiler: a class and its `__init__` -> a function that makes an instance and returns it."""
+build_constructor: Callable[[type], types.FunctionType] | None = None
+"""Set by the compiler: a class -> a function that makes an instance and returns it."""
 
 
 class Plan:
@@ -269,6 +268,10 @@ def plan_of(
         raise NoRule("the compiler is not loaded: import srcgrad.transforms")
     if custom(function):
         return function.plan(args, kwargs)
+    if operators.looked_at(function):
+        return make(_operator(function, tuple(map(type, args))), (), "plain", args, kwargs, ())
+    if function is operators.attribute:
+        return make(_attribute(cast(Any, type(args[0])), args[1]), (), "plain", args, kwargs, ())
     if isinstance(function, types.FunctionType) and table.find(function) is None:
         return make(function, data_of(function, args, kwargs), "function", args, kwargs, ())
     if (
@@ -523,6 +526,58 @@ def _ruled(method: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, 
     return _wrapper(method, 1 + len(args), tuple(kwargs))
 
 
+@functools.lru_cache(maxsize=512)
+def _operator(function: Any, classes: tuple[type, ...]) -> types.FunctionType:
+    """What an operator does to operands of these classes, as a function of them."""
+    names = ", ".join(f"a{i}" for i in range(len(classes)))
+    found = operators.of_classes(function, classes)
+    lines: list[str] = []
+    namespace = {"refused": operators.refused, "fixed": operators.fixed, "function": function}
+    for i, (method, swapped) in enumerate(found):
+        namespace[f"method_{i}"] = method
+        given = "a1, a0" if swapped else names
+        lines.append(f"    y{i} = method_{i}({given})")
+        if operators.answers(method):
+            lines[-1] = f"    return method_{i}({given})"
+            break
+        lines += [f"    if y{i} is not NotImplemented:", f"        return y{i}"]
+    else:
+        lines.append(
+            f"    return refused(function, {names})"
+            if found or operators.spread(function, classes)
+            else f"    return {operators.PLAIN[function]}"
+        )
+    shown = f"{function.__name__} of {' and '.join(c.__qualname__ for c in classes)}"
+    text = "\n".join([f"def apply({names}):", *lines, ""])
+    return made_from(text, "apply", namespace, f"{shown} {' '.join(f'{id(c):x}' for c in classes)}")
+
+
+@functools.lru_cache(maxsize=512)
+def reader(cls: Any, name: str) -> Any:
+    """The function that computes the attribute `name` of an instance of `cls`: a property's getter, for a
+    cached one a function that keeps what it has found. None for other attributes."""
+    found = operators.method(cls, name)
+    if not operators.computes(found):
+        return None
+    if isinstance(found, property):
+        return found.fget
+    text = (
+        f"def apply(x):\n    if {name!r} not in x.__dict__:\n        x.{name} = function(x)\n"
+        f"    return held(x, {name!r})\n"
+    )
+    namespace = {"function": cast(Any, found).func, "held": trees.held}
+    return made_from(text, "apply", namespace, f"cached {name} of {cls.__qualname__} {id(cls):x}")
+
+
+@functools.lru_cache(maxsize=512)
+def _attribute(cls: Any, name: str) -> types.FunctionType:
+    """`x.name` of an instance of `cls`, as a function of `x` and `name`."""
+    read = reader(cls, name)
+    line = f"x.{name}" if read is None else "read(x)"
+    text = f"def apply(x, name):\n    return {line}\n"
+    return made_from(text, "apply", {"read": read}, f"{name} of {cls.__qualname__} {id(cls):x}")
+
+
 _REPLACE = """def apply(self, **changes):
     parts = []
     for i, n in enumerate(self._fields):
@@ -593,34 +648,12 @@ def _namedtuple_from(cls: type, count: int) -> types.FunctionType:
 @functools.lru_cache(maxsize=512)
 def _constructor(cls: type) -> types.FunctionType:
     """A function with a class's signature that builds an instance step by step."""
-    signature = inspect.signature(cls)
-    initialise = cls.__init__  # type: ignore[misc]
     if is_namedtuple(cls):
         fields = ", ".join(cls._fields)  # type: ignore[attr-defined]
         text = f"def apply({fields}):\n    return cls({fields})\n"
         made = made_from(text, "apply", {"cls": cls}, f"construct {cls.__qualname__} {id(cls):x}")
         made.__defaults__ = tuple(cls._field_defaults.values()) or None  # type: ignore[attr-defined]
         return made
-    parameters = list(signature.parameters.values())
-    names = [p.name for p in parameters]
-    generated = getattr(initialise, "__qualname__", "") == "__create_fn__.<locals>.__init__" or hasattr(
-        cls, "__dataclass_fields__"
-    )
-    shown = ", ".join(
-        f"{'*' if p.kind is p.VAR_POSITIONAL else '**' if p.kind is p.VAR_KEYWORD else ''}{p.name}"
-        for p in parameters
-    )
-    namespace: dict[str, Any] = {"cls": cls, "new": trees.new_object}
-    if isinstance(initialise, types.FunctionType) and not generated and build_constructor is not None:
-        return build_constructor(cls, initialise)
-    if generated and not hasattr(cls, "__post_init__"):
-        lines = [f"    made.{n} = {n}" for n in names]
-    else:
-        raise NoRule(f"the class `{cls.__qualname__}` has no Python `__init__` to differentiate.")
-    text = "\n".join([f"def apply({shown}):", "    made = new(cls)", *lines, "    return made", ""])
-    made = made_from(text, "apply", namespace, f"construct {cls.__qualname__} {id(cls):x}")
-    defaults = tuple(
-        p.default for p in parameters if p.default is not p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
-    )
-    made.__defaults__ = defaults or None
-    return made
+    if build_constructor is None:
+        raise NoRule("the compiler is not loaded: import srcgrad.transforms")
+    return build_constructor(cls)

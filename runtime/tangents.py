@@ -9,6 +9,7 @@ derivative (a string, a function) is 0.0.
 from __future__ import annotations
 
 import copy as _copy
+import functools
 from collections import defaultdict
 from typing import Any
 
@@ -68,6 +69,8 @@ def get_attribute(t: Any, x: Any, name: str) -> Any:
         if name in t:
             return t[name]
         found = getattr(type(x), name, None)
+        if isinstance(found, functools.cached_property):
+            raise UnsupportedSyntax(f"the attribute `{name}` of a {type(x).__name__} has no derivative rule")
         if getattr(getattr(x, name), "__self__", None) is x:
             return t  # a bound method
         if isinstance(found, property):

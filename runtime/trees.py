@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.runtime import operators
 from srcgrad.runtime.errors import AliasError, ArgumentError, NoRule, ResultError, UnsupportedSyntax
 from srcgrad.runtime.support import unbroadcast
 
 NUMBERS = (float, int, np.number, complex)
+_COMPUTED = (property, functools.cached_property)
 
 
 def is_zero(g: Any) -> bool:
@@ -206,9 +208,11 @@ def add_attribute(g: Any, x: Any, name: str, part: Any) -> None:
         add_item(g, x._fields.index(name), part)
     elif isinstance(g, np.ndarray) and isinstance(x, np.ndarray) and _array_rule(name) is not None:
         g += _array_rule(name).reverse(match(part, getattr(x, name)), getattr(x, name), x)
-    elif isinstance(g, dict) and not isinstance(getattr(type(x), name, None), property):
+    elif isinstance(g, dict) and not isinstance(getattr(type(x), name, None), _COMPUTED):
         g[name] = add(g.get(name, 0.0), part)
-    elif not is_zero(part) and not isinstance(x, type):  # what a class holds is a constant
+    elif not isinstance(x, type) and not (
+        name in operators.OF_ARRAYS and hasattr(x, "dtype")
+    ):  # what a class holds is a constant
         raise UnsupportedSyntax(f"the attribute `{name}` of a {type(x).__name__} has no derivative rule")
 
 
@@ -222,6 +226,11 @@ def get_attribute(g: Any, x: Any, name: str) -> Any:
     if is_zero(g):
         return 0.0
     return g[x._fields.index(name)] if isinstance(g, list) else g.get(name, 0.0)
+
+
+def held(x: Any, name: str) -> Any:
+    """What the object `x` holds under `name`, whatever its class says about it."""
+    return vars(x)[name]
 
 
 def match(g: Any, x: Any) -> Any:
@@ -279,6 +288,11 @@ def sequence(x: Any) -> Any:
     """`x` if it can be indexed by position, else the list of what it yields."""
     if isinstance(x, (list, tuple, np.ndarray, range, str)) or hasattr(x, "__array_function__"):
         return x
+    if is_object(x) and operators.defined(type(x)):
+        raise UnsupportedSyntax(
+            f"a {type(x).__name__} gives its elements by a method that the compiler can't follow here. Let "
+            "its `__iter__` be a generator, or return an iterator over a list."
+        )
     return list(x)
 
 
@@ -434,7 +448,7 @@ def known(g: Any) -> Any:
 
 def check_argument(x: Any, name: str) -> None:
     """Raise if a derivative with respect to `x`, the argument called `name`, makes no sense."""
-    dtype = getattr(x, "dtype", None)
+    dtype = None if operators.carried(type(x)) else getattr(x, "dtype", None)
     if dtype is not None and getattr(x, "ndim", 0) > 0 and dtype.kind in "biu":
         raise ArgumentError(
             f"the argument `{name}` is an array of {dtype}: a derivative needs floating point numbers. Pass "
@@ -456,6 +470,24 @@ def check_argument(x: Any, name: str) -> None:
 def new_object(cls: Any) -> Any:
     """An instance of `cls` without attributes."""
     return cls.__new__(cls)
+
+
+def built(cls: Any, names: tuple[str, ...], *values: Any) -> Any:
+    """An instance of `cls` with these attributes, which is then as it is made to be: a frozen one too."""
+    made = cls.__new__(cls)
+    for n, v in zip(names, values, strict=True):
+        object.__setattr__(made, n, v)
+    return made
+
+
+def unbuilt(g: Any, names: tuple[str, ...]) -> list[Any]:
+    """The cotangents of the values in `built(cls, names, *values)`."""
+    return [0.0 for _ in names] if is_zero(g) else [g.get(n, 0.0) for n in names]
+
+
+def rebuilt(g: Any, names: tuple[str, ...]) -> Any:
+    """The cotangent, or tangent, of an object out of those of its attributes."""
+    return 0.0 if is_zero(g) else dict(zip(names, g, strict=True))
 
 
 def part(g: Any, of: Any) -> Any:

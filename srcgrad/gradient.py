@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime import dispatch, support
+from srcgrad.runtime import dispatch, operators, support
 from srcgrad.runtime.dependencies import Dependency, stale
 from srcgrad.runtime.errors import ArgumentError, SourceError
 from srcgrad.runtime.rules import table
@@ -46,8 +46,9 @@ def kind_of(value: Any) -> Any:
         return ("function", value)
     held = getattr(value, "__dict__", None)
     if held and not held.keys().isdisjoint(_methods(kind)):
-        return (kind, frozenset(held.keys() & _methods(kind)))  # an attribute that hides a method
-    return kind
+        # An attribute that hides a method.
+        return (kind, frozenset(held.keys() & _methods(kind)), operators.seen_in((value,)))
+    return (kind, operators.seen_in(held.values())) if held else kind
 
 
 @functools.lru_cache(maxsize=256)

@@ -17,6 +17,7 @@ from typing import Any
 
 import gast
 
+from srcgrad.runtime import trees
 from srcgrad.runtime.errors import AliasError
 from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms import resolve
@@ -292,8 +293,9 @@ class Aliases:
                     link(v + "*", held[n] | views)
             elif op.kind == "rule":
                 if op.rule is not None and op.rule.alias != "fresh":
-                    link(v, shared[n] | held[n])
-                    if fact.kind in ("list", "tuple", "unknown"):
+                    if op.function is not trees.built:
+                        link(v, shared[n] | held[n])
+                    if fact.kind in ("list", "tuple", "unknown", "instance"):
                         link(v + "*", shared[n] | held[n])
             elif op.kind in ("call", "dispatch"):
                 if self.effects(op, value)[1]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import types
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import gast
 import numpy as np
 
-from srcgrad.runtime import dispatch, trees
+import srcgrad.transforms.constructors  # noqa: F401 (tells the dispatcher)
+from srcgrad.runtime import dispatch, operators, trees
 from srcgrad.runtime.dependencies import Dependency, stale
 from srcgrad.runtime.errors import AliasError
 from srcgrad.runtime.rules import table
@@ -26,12 +27,7 @@ from srcgrad.transforms.compile import (
     weakened,
 )
 from srcgrad.transforms.facts import Fact
-from srcgrad.transforms.load import load
-from srcgrad.transforms.read import read
 from srcgrad.transforms.tangent import compile_jvp, halves, root
-from srcgrad.transforms.tree.build import assign, call, name
-from srcgrad.transforms.tree.names import Names, identifiers
-from srcgrad.transforms.write import unparse
 
 
 class Emitted(NamedTuple):
@@ -70,7 +66,8 @@ def gradient(df: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leading: in
             base, signature.parameters[base].default if base in signature.parameters else None
         )
         trees.check_argument(value[int(position)] if position else value, w)
-    return _emit(df, function, given, wanted, floating)
+    seen = operators.seen_in(bound.arguments.values())
+    return _emit(df, function, given, wanted, floating, seen)
 
 
 def generic_gradient(df: Any, leading: int) -> Emitted:
@@ -83,10 +80,17 @@ def generic_gradient(df: Any, leading: int) -> Emitted:
     return _emit(df, function, facts, wanted, floats)
 
 
-def _emit(df: Any, function: types.FunctionType, given: Any, wanted: Any, floating: set[str]) -> Emitted:
+def _emit(
+    df: Any,
+    function: types.FunctionType,
+    given: Any,
+    wanted: Any,
+    floating: set[str],
+    classes: Iterable[type] = (),
+) -> Emitted:
     argnums = df.argnums if df.argnames is None else (0 if isinstance(df.argnames, str) else (0,))
     names = tuple(dict.fromkeys(w.partition(":")[0] for w in wanted))
-    compiler = Compiler()
+    compiler = Compiler(classes)
     unit = Unit(compiler, Callee(function), given, names)
     emitter = Emitter(compiler, unit)
     emitter.compiler_floating = emitter.compiler_floats = floating
@@ -147,12 +151,13 @@ def compile_call(
     callee = Callee(function, captured=captured)
     fixed = dispatch.fixed_of(function, captured)
     facts = tuple(sorted((k, hashable(v)) for k, v in given.items()))
-    key = (function.__code__, facts, wanted, captured, tuple(id(v) for v in fixed), exposed)
+    seen = operators.seen_in([*objects, *args, *kwargs.values()])
+    key = (function.__code__, facts, wanted, captured, tuple(id(v) for v in fixed), exposed, seen)
     known = _CALLS.get(key)
     if known is not None and stale(known[2]):
         known = None  # a function that it calls was defined anew
     if known is None:
-        compiler = Compiler()
+        compiler = Compiler(seen)
         written, _ = compiler.effects(callee, classes_of(given))
         touched = [
             n
@@ -198,36 +203,7 @@ def forget() -> None:
     _CALLS.clear()
 
 
-def constructor(cls: type, initialise: types.FunctionType) -> types.FunctionType:
-    """`__init__` as a function that makes the instance, fills it, and returns it."""
-    tree = read(initialise).tree
-    args = tree.args
-    first = (args.posonlyargs or args.args).pop(0).id
-    names = Names(identifiers(tree))
-    make, made_of = names.fresh("new_object"), names.fresh(cls.__name__)
-    body = [_returning(s, first) for s in tree.body]
-    head = assign(first, call(make, name(made_of)))
-    definition = gast.FunctionDef(
-        "construct", args, [head, *body, gast.Return(name(first))], [], None, None, []
-    )
-    cells = {make: types.CellType(trees.new_object), made_of: types.CellType(cls)}
-    defaults = (initialise.__defaults__, initialise.__kwdefaults__)
-    return load(unparse(definition), "construct", initialise, cells, defaults)
-
-
-def _returning(s: Any, first: str) -> Any:
-    class Returns(gast.NodeTransformer):
-        def visit_Return(self, node: Any) -> Any:
-            return gast.Return(name(first))
-
-        def visit_FunctionDef(self, node: Any) -> Any:
-            return node
-
-    return Returns().visit(s)
-
-
 dispatch.compiler = compile_call
 dispatch.tangent_compiler = compile_jvp
 
 __all__ = ["generic_gradient", "gradient", "halves", "root"]
-dispatch.build_constructor = constructor

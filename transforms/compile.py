@@ -18,7 +18,7 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -61,8 +61,10 @@ from srcgrad.transforms.tree.build import (
     tuple_,
 )
 from srcgrad.transforms.tree.externals import Externals
+from srcgrad.transforms.tree.generators import collected
 from srcgrad.transforms.tree.names import Names, identifiers
 from srcgrad.transforms.tree.scope import MISSING, Scope
+from srcgrad.transforms.tree.sight import Sight
 from srcgrad.transforms.tree.taint import Taint
 from srcgrad.transforms.views import resolve_views
 from srcgrad.transforms.write import unparse
@@ -186,6 +188,8 @@ class Unit:
         }
         self.scope = compiler.scope(callee.function, frozenset(own - declared))
         self.find_imports(tree)
+        if callee.definition is None and callee.function.__name__ == "__iter__":
+            collected(tree, self.scope)
         check(self.source, tree, self.scope)
         for node in nodes.walk(tree):
             if callee.captured and isinstance(node, gast.Nonlocal) and set(node.names) & set(callee.captured):
@@ -208,6 +212,7 @@ class Unit:
         for d in nested.values():
             d.siblings = {**getattr(callee.definition, "siblings", {}), **nested}
         self.own_names = own
+        sight = compiler.sight(callee.function, self.scope, tree)
         self.taint = Taint(
             self.tainted(),
             tree.body,
@@ -215,6 +220,7 @@ class Unit:
             discrete,
             lambda e: self.written_by(e, nested),
             next((p.id for p in dataflow.parameters(tree)), ""),
+            sight.carried,
         )
         self.refuse_writes_outside(tree)
         tree.decorator_list = []
@@ -228,7 +234,7 @@ class Unit:
             self.interpret()
         self.externals = Externals(self.names, self.scope, self.user_names)
         outer = {n: callee.parent.captured_by(d) for n, d in self.outer.items()}
-        normalize(self.source, tree, self.names, self.taint, self.externals, outer, given)
+        normalize(self.source, tree, self.names, self.taint, self.externals, outer, given, sight)
         self.closures: dict[str, Any] = {}
         for s in statements(tree.body):
             if isinstance(s, gast.FunctionDef) and not s.decorator_list:
@@ -656,7 +662,9 @@ class Half:
 class Compiler:
     """One per root function: what has been analysed and emitted for it and for the functions it calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, classes: Iterable[type] = ()) -> None:
+        """`classes` are those of objects that come with the arguments."""
+        self.classes, self.roots = list(classes), set[Any]()
         self.pairs: dict[Any, Pair] = {}
         self.results: dict[Any, Fact] = {}
         self.running: set[Any] = set()
@@ -664,6 +672,12 @@ class Compiler:
         self.tangents: dict[Any, Any] = {}
         self.numbers: dict[str, int] = {"call": 1}
         self.scopes: list[Scope] = []
+
+    def sight(self, function: types.FunctionType, scope: Scope, tree: Any) -> Sight:
+        """Which classes a function that is compiled here may meet."""
+        self.roots.add(function)
+        defined = [s for s in statements(tree.body) if isinstance(s, gast.ClassDef)]
+        return Sight([*self.roots, *self.classes, *scope.imports.values()], defined)
 
     # Summaries of callees -----------------------------------------------------------------------------------
 
@@ -806,11 +820,14 @@ class Compiler:
 
 
 def hashable(fact: Fact) -> Any:
-    try:
-        hash(fact)
-        return repr((fact.kind, fact.shape, fact.real, fact.items, id(fact.const) if fact.known else None))
-    except TypeError:
-        return repr((fact.kind, id(fact.const)))
+    """A key that is equal for facts which mean the same to the compiler; objects and classes count by
+    identity."""
+    items = fact.items
+    if isinstance(items, Fact):
+        items = hashable(items)
+    elif isinstance(items, tuple):
+        items = tuple(hashable(i) if isinstance(i, Fact) else (repr(i[0]), hashable(i[1])) for i in items)
+    return (fact.kind, fact.shape, fact.real, items, id(fact.const) if fact.known else None)
 
 
 def _effects(

@@ -20,9 +20,11 @@ from typing import Any
 import gast
 import numpy as np
 
+from srcgrad.runtime import dispatch, operators, trees
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.scope import MISSING, Scope
+from srcgrad.transforms.tree.sight import BINARY, UNARY, resolved
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def join(a: Fact, b: Fact) -> Fact:
             return Fact("tuple", items=tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True)))
         if a.kind == "list" and a.items is not None and b.items is not None:
             return Fact("list", items=join(a.items, b.items))
-        return Fact(a.kind)
+        return UNKNOWN if a.kind == "instance" else Fact(a.kind)
     if {a.kind, b.kind} <= {"scalar", "array", "numeric"}:
         return Fact("numeric", real=real)
     return UNKNOWN
@@ -225,6 +227,7 @@ class Interpreter:
         if isinstance(to, gast.Name):
             self.bind(to.id, fact)
         elif isinstance(to, (gast.Tuple, gast.List)):
+            fact = self.overloaded(operators.elements, fact) or fact
             for position, part in enumerate(to.elts):
                 if isinstance(part, gast.Starred):
                     self.store(part.value, Fact("list"))
@@ -273,7 +276,13 @@ class Interpreter:
         if isinstance(s.target, gast.Name):
             old = self.env.get(s.target.id, UNKNOWN)
             s.target.fact = old
-            self.bind(s.target.id, old if old.kind == "array" else self.binary(s.op, old, value))
+            made = None
+            if old.kind == "instance" and type(s.op) in BINARY:
+                method = operators.method(old.items, operators.INPLACE[BINARY[type(s.op)]])
+                made = self.of_method(method, [old, value])
+            if made is None:
+                made = old if old.kind == "array" else self.binary(s.op, old, value)
+            self.bind(s.target.id, made)
         else:
             self.store(s.target, UNKNOWN)
 
@@ -421,19 +430,18 @@ class Interpreter:
             if e.attr in ("T", "real", "imag"):
                 return replace(owner, const=MISSING)
         if owner.kind == "instance":
-            found = class_attribute(owner.items, e.attr)
-            if (
-                isinstance(found, property)
-                and isinstance(found.fget, types.FunctionType)
-                and self.call_user is not None
-            ):
-                return self.call_user(found.fget, [owner], {}, gast.Call(e, [], []), False)
+            if class_attribute(owner.items, e.attr) is not None:
+                made = self.of_method(dispatch.reader(owner.items, e.attr), [owner])
+                return UNKNOWN if made is None else made
         return UNKNOWN
 
     def expr_UnaryOp(self, e: Any) -> Fact:
         fact = self.expr(e.operand)
         if isinstance(e.op, gast.Not):
             return REAL
+        made = self.overloaded(UNARY.get(type(e.op)), fact)
+        if made is not None:
+            return made
         if fact.kind == "scalar" and fact.known and isinstance(e.op, gast.USub):
             return replace(fact, const=-fact.const)
         return replace(fact, const=MISSING) if fact.kind in ("scalar", "array", "numeric") else UNKNOWN
@@ -441,7 +449,25 @@ class Interpreter:
     def expr_BinOp(self, e: Any) -> Fact:
         return self.binary(e.op, self.expr(e.left), self.expr(e.right))
 
+    def overloaded(self, function: Any, *operands: Fact) -> Fact | None:
+        """The fact of what an operator of the user's gives; None where no object decides it."""
+        found = None if function is None else resolved(function, *operands)
+        if found is None or found == "met":
+            return None if found is None else UNKNOWN
+        method, swapped = found
+        return self.of_method(method, list(operands[::-1] if swapped else operands))
+
+    def of_method(self, method: Any, given: list[Fact]) -> Fact | None:
+        if not isinstance(method, types.FunctionType):
+            return None
+        if self.call_user is None:
+            return UNKNOWN
+        return self.call_user(method, given, {}, gast.Call(gast.Constant(None, None), [], []), False)
+
     def binary(self, op: Any, a: Fact, b: Fact) -> Fact:
+        made = self.overloaded(BINARY.get(type(op)), a, b)
+        if made is not None:
+            return made
         if isinstance(op, gast.MatMult):
             return _matmul(a, b)
         if a.kind == b.kind == "list" and isinstance(op, gast.Add):
@@ -525,6 +551,9 @@ class Interpreter:
 
     def expr_Subscript(self, e: Any) -> Fact:
         owner, index = self.expr(e.value), self.expr(e.slice)
+        made = self.overloaded(operators.getitem, owner, index)
+        if made is not None:
+            return made
         if owner.kind == "array":
             return getitem(owner, e.slice)
         if owner.kind == "tuple" and owner.items is not None:
@@ -561,7 +590,7 @@ class Interpreter:
                 return Fact("tuple", items=(UNKNOWN, inner))
             if it.func.attr == "values":
                 return inner
-        return element(fact)
+        return element(self.overloaded(operators.elements, fact) or fact)
 
     def expr_Call(self, e: Any) -> Fact:
         func = self.expr(e.func)
@@ -595,6 +624,12 @@ class Interpreter:
         if not func.known:
             return UNKNOWN
         function = func.const
+        if function is abs and len(args) == 1:
+            made = self.overloaded(operators.absolute, args[0])
+            if made is not None:
+                return made
+        if (function is trees.new_object or function is trees.built) and args and args[0].known:
+            return Fact("instance", items=args[0].const) if is_user_class(args[0].const) else UNKNOWN
         found = self.builtin(function, args, starred)
         if found is not None:
             return found

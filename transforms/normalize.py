@@ -22,10 +22,11 @@ from typing import Any
 import gast
 import numpy as np
 
-from srcgrad.runtime import trees
+from srcgrad.runtime import operators, trees
 from srcgrad.runtime.errors import UnsupportedSyntax
 from srcgrad.runtime.rules import inplace, table
 from srcgrad.transforms.facts import UNKNOWN, Fact, class_attribute
+from srcgrad.transforms.objects import Objects
 from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.build import (
@@ -44,6 +45,7 @@ from srcgrad.transforms.tree.build import (
 )
 from srcgrad.transforms.tree.externals import Externals
 from srcgrad.transforms.tree.names import Names
+from srcgrad.transforms.tree.sight import BINARY, UNARY, Sight
 from srcgrad.transforms.tree.taint import Taint
 
 Block = list[Any]
@@ -61,9 +63,11 @@ def normalize(
     externals: Externals,
     outer: dict[str, list[str]],
     given: dict[str, Fact],
+    sight: Sight | None = None,
 ) -> gast.FunctionDef:
     """`outer` are the functions defined around this one, each with the variables that it has captured."""
     flat = _Flatten(source, names, taint, externals)
+    flat.sight = sight or Sight([])
     first = next(iter(dataflow.parameters(tree)), None)
     if first is not None:
         flat.self_name, flat.self_fact = first.id, given.get(first.id, UNKNOWN)
@@ -95,7 +99,7 @@ STARTED: dict[str, tuple[Any, Any, float]] = {
 """Reductions, what joins the value they start with to the rest, and the one that changes nothing."""
 
 
-class _Flatten:
+class _Flatten(Objects):
     def __init__(self, source: Source, names: Names, taint: Taint, externals: Externals) -> None:
         self.source, self.names, self.taint, self.externals = source, names, taint, externals
 
@@ -118,7 +122,10 @@ class _Flatten:
         if isinstance(to, gast.Name):
             out.append(assign(to, self.value(s.value, s, out), s))
         elif isinstance(to, gast.Tuple):
-            out.append(at(gast.Assign([to], self.atom(s.value, s, out), None), s))
+            value = self.elements(s.value, s, out) if self.taint.expr(s.value) else None
+            out.append(at(gast.Assign([to], value or self.atom(s.value, s, out), None), s))
+        elif self.stored(to, s.value, s, out):
+            pass
         elif _is_flat(to):
             given = [as_argument(self.index(to.slice, s, out)), self.atom(s.value, s, out)]
             self.write_result(inplace.flat_values, to.value.value, given, [], s, out)
@@ -157,7 +164,9 @@ class _Flatten:
     def stmt_AugAssign(self, s: Any, out: Block) -> None:
         to, kind = s.target, getattr(s.target, "fact", UNKNOWN).kind
         if isinstance(to, gast.Name):
-            if kind in ("scalar", "tuple", "string", "none"):
+            if (to.id in self.taint.names or self.taint.expr(s.value)) and self.updated(s, out):
+                pass
+            elif kind in ("scalar", "tuple", "string", "none"):
                 value = gast.BinOp(at(name(to.id), to), s.op, s.value)
                 value.left.fact = to.fact
                 out.append(assign(to.id, self.value(at(value, to), s, out, taint=True), s))
@@ -168,9 +177,9 @@ class _Flatten:
             else:
                 out.append(at(gast.AugAssign(to, s.op, self.atom(s.value, s, out)), s))
             return
-        if _is_flat(to):
-            read = at(gast.Subscript(clone(to.value), clone(to.slice), gast.Load()), to)
-            read.value.fact = getattr(to.value, "fact", UNKNOWN)
+        if _is_flat(to) or getattr(to.value, "fact", UNKNOWN).kind == "instance" and _computed_store(to):
+            read = clone(to)
+            read.ctx, read.value.fact = gast.Load(), getattr(to.value, "fact", UNKNOWN)
             self.stmt_Assign(assign(to, at(gast.BinOp(read, s.op, s.value), s), s), out)
             return
         value = self.atom(s.value, s, out)
@@ -345,7 +354,9 @@ class _Flatten:
         if fact.kind == "dict" or not (tainted or fact.kind in SEQUENCES):
             atom = self.temporary(self.builtin(list, it), s, out, "items", tainted=False)
         else:
-            atom = self.atom(it, s, out)
+            taken = self.elements(it, s, out)
+            fact = fact if taken is None else UNKNOWN
+            atom = taken or self.atom(it, s, out)
             if fact.kind not in SEQUENCES:
                 atom = self.temporary(
                     at(call(self.support(trees.sequence), atom), it), s, out, "items", tainted=True
@@ -668,33 +679,43 @@ class _Flatten:
         return at(made, e)
 
     def value_BinOp(self, e: Any, s: Any, out: Block) -> Any:
+        function = BINARY.get(type(e.op))
+        made = None if function is None else self.operated(function, [e.left, e.right], s, out)
+        if made is not None:
+            return made
         left = self.atom(e.left, s, out)
         return gast.BinOp(left, e.op, self.atom(e.right, s, out))
 
     def value_UnaryOp(self, e: Any, s: Any, out: Block) -> Any:
-        return gast.UnaryOp(e.op, self.atom(e.operand, s, out))
+        function = UNARY.get(type(e.op))
+        made = None if function is None else self.operated(function, [e.operand], s, out)
+        return made or gast.UnaryOp(e.op, self.atom(e.operand, s, out))
 
     def value_Subscript(self, e: Any, s: Any, out: Block) -> Any:
         joined = table.indexed_by(_known(e.value))
         if joined is not None:
             parts = e.slice.elts if isinstance(e.slice, gast.Tuple) else [e.slice]
             return at(call(self.support(joined), *[as_argument(self.index(p, s, out)) for p in parts]), e)
+        if self.met(operators.getitem, e.value, e.slice) is not None:
+            given = as_argument(self.index(e.slice, s, out))
+            return self.operated(operators.getitem, [e.value, given], s, out)
         owner = self.atom(e.value, s, out)
         return gast.Subscript(owner, self.index(e.slice, s, out), gast.Load())
 
     def value_Attribute(self, e: Any, s: Any, out: Block) -> Any:
         owner = getattr(e.value, "fact", UNKNOWN)
-        if owner.kind == "instance":
-            found = class_attribute(owner.items, e.attr)
-            if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
-                return gast.Call(self.support(found.fget), [self.atom(e.value, s, out)], [])
+        computed = self.computed(e, s, out)
+        if computed is not None:
+            return computed
         if e.attr == "flat" and owner.kind in ("array", "numeric"):
             copied = gast.Attribute(self.atom(e.value, s, out), "flatten", gast.Load())
             return gast.Call(copied, [], [])
-        return gast.Attribute(self.atom(e.value, s, out), e.attr, gast.Load())
+        made = gast.Attribute(self.atom(e.value, s, out), e.attr, gast.Load())
+        made.carries = True
+        return made
 
     def value_Starred(self, e: Any, s: Any, out: Block) -> Any:
-        return gast.Starred(self.atom(e.value, s, out), gast.Load())
+        return gast.Starred(self.elements(e.value, s, out) or self.atom(e.value, s, out), gast.Load())
 
     def item(self, e: Any, s: Any, out: Block) -> Any:
         return self.value_Starred(e, s, out) if isinstance(e, gast.Starred) else self.atom(e, s, out)
@@ -739,10 +760,13 @@ class _Flatten:
                 func.fact = getattr(e.func, "fact", UNKNOWN)
         elif not is_atom(func):
             func = self.atom(func, s, out)
-        if _known(func) is map and len(e.args) >= 2:
-            return self.mapped(e, s, out)
-        given, result_into = list(e.args), None
         ufunc = _known(func)
+        if ufunc is map and len(e.args) >= 2:
+            return self.mapped(e, s, out)
+        made = self.called(ufunc, e, s, out)
+        if made is not None:
+            return made
+        given, result_into = self.consumed(ufunc, list(e.args), s, out), None
         if ufunc is np.einsum:
             given = _with_subscripts(given)
         spread = any(isinstance(a, gast.Starred) for a in given)
@@ -937,6 +961,14 @@ def _is_flat(to: Any) -> bool:
         return False
     owner = getattr(to.value.value, "fact", UNKNOWN)
     return bool(to.value.attr == "flat" and owner.kind in ("array", "numeric"))
+
+
+def _computed_store(to: Any) -> bool:
+    """Does the class of an instance decide what a store into it does?"""
+    cls = to.value.fact.items
+    if isinstance(to, gast.Subscript):
+        return operators.method(cls, "__setitem__") is not None
+    return isinstance(class_attribute(cls, to.attr), property)
 
 
 def _takes_sequences(rule: Any, position: int) -> bool:

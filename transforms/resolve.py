@@ -19,6 +19,7 @@ from typing import Any
 import gast
 import numpy as np
 
+from srcgrad.runtime import operators
 from srcgrad.runtime.dispatch import is_namedtuple
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.facts import UNKNOWN
@@ -95,7 +96,8 @@ def _operation(value: Any) -> Operation:
             return Operation("item", table.find(operator.getitem), operands=_names([("x", value.value)]))
         return Operation("item", operands=_names([("x", value.value)]))
     if isinstance(value, gast.Attribute):
-        if value.attr in CONSTANT_ATTRIBUTES:
+        owner = fact(value.value).kind
+        if value.attr in CONSTANT_ATTRIBUTES and (owner in NUMBERS or not hasattr(value, "carries")):
             return Operation("inert")
         found = getattr(np.ndarray, value.attr, None)
         if fact(value.value).kind in NUMBERS and found is not None and table.find(found) is not None:
@@ -196,6 +198,8 @@ def _call(e: Any) -> Operation:
     known = fact(func).const if fact(func).known and fact(func).kind != "closure" else None
     if known is None:
         return Operation("dispatch", operands=_names([("func", func), *values]))
+    if operators.looked_at(known) or known is operators.attribute:
+        return Operation("dispatch", operands=_names(values))
     if table.find(known) is not None and not starred:
         return of_rule(known, e.args, e.keywords)
     if table.find(known) is not None:  # which arguments there are is known at run time

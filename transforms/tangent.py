@@ -15,7 +15,7 @@ from typing import Any
 import gast
 
 import srcgrad.runtime.rules.forwardmode  # noqa: F401 (files its rules)
-from srcgrad.runtime import dispatch, tangents
+from srcgrad.runtime import dispatch, operators, tangents
 from srcgrad.runtime.dependencies import Dependency, stale
 from srcgrad.runtime.errors import NoRule
 from srcgrad.transforms import facts as facts_module
@@ -278,7 +278,7 @@ def root(
     names of the arguments that have a tangent."""
     signature = inspect.signature(function, follow_wrapped=False)
     given, wanted = _given(signature, args, kwargs, moving)
-    compiler = Compiler()
+    compiler = Compiler(operators.seen_in([*args, *kwargs.values()]))
     made = jvp_of(compiler, Callee(function), given, wanted, True)
     return Root(made.jvp.cell_contents, texts(made), compiler.dependencies(), signature, made.dots)
 
@@ -352,7 +352,7 @@ def halves(
     function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[int | str]
 ) -> Halves:
     given, wanted = _given(inspect.signature(function, follow_wrapped=False), args, kwargs, moving)
-    compiler = Compiler()
+    compiler = Compiler(operators.seen_in([*args, *kwargs.values()]))
     pair = compiler.pair(Callee(function), given, wanted, True)
     source = "\n\n\n".join(t.rstrip() for t in pair_texts(pair)) + "\n"
     both = (pair.forward.cell_contents, pair.reverse.cell_contents)
@@ -432,10 +432,11 @@ def compile_jvp(
     wanted = tuple(n for n, _, _ in places)
     facts = tuple(sorted((k, hashable(v)) for k, v in given.items()))
     fixed = dispatch.fixed_of(function, captured)
-    key = (function.__code__, facts, wanted, captured, tuple(id(v) for v in fixed))
+    seen = operators.seen_in([*objects, *args, *kwargs.values()])
+    key = (function.__code__, facts, wanted, captured, tuple(id(v) for v in fixed), seen)
     known = _CALLS.get(key)
     if known is None or stale(known[1]):
-        compiler = Compiler()
+        compiler = Compiler(seen)
         made = jvp_of(compiler, Callee(function, captured=captured), given, wanted)
         known = _CALLS[key] = (made, compiler.dependencies(), fixed)  # the key names `fixed` by id
     made = known[0]

@@ -8,7 +8,7 @@ import builtins
 
 import numpy as np
 
-from srcgrad.runtime import dispatch, trees
+from srcgrad.runtime import dispatch, operators, tangents, trees
 from srcgrad.runtime.rules.table import case, forward, nondifferentiable, reverse
 
 nondifferentiable(
@@ -27,6 +27,8 @@ nondifferentiable(
     trees.new_object,
     trees.ordered,
     trees.equal_length,
+    operators.fixed,
+    operators.rebinds,
 )
 
 
@@ -125,6 +127,36 @@ def part(g, y, g_, of):
 @forward(trees.part)
 def part_forward(g_dot, y, g_, of):
     return trees.part(g_dot, of)
+
+
+@reverse(trees.built, wrt="values", alias="maybe", at=[])
+def built(g, y, cls, names, *values):
+    return trees.unbuilt(g, names)
+
+
+@forward(trees.built, joint=True)
+def built_forward(values_dot, y, cls, names, *values):
+    return trees.rebuilt(values_dot, names)
+
+
+@reverse(trees.unbuilt, wrt="g_", linear=True, at=[])
+def unbuilt(g, y, g_, names):
+    return trees.rebuilt(g, names)
+
+
+@reverse(trees.rebuilt, wrt="g_", linear=True, at=[])
+def rebuilt(g, y, g_, names):
+    return trees.unbuilt(g, names)
+
+
+@reverse(trees.held, alias="maybe", at=[])
+def held(g, y, x, name):
+    return {name: g}
+
+
+@forward(trees.held)
+def held_forward(x_dot, y, x, name):
+    return tangents.get_attribute(x_dot, x, name)
 
 
 @reverse(trees.get_attribute, wrt="g_", at=[])

@@ -6,7 +6,7 @@ The exact answer is found later by the activity analysis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 import gast
@@ -30,7 +30,8 @@ CONSTANT_ATTRIBUTES = {
 class Taint:
     """`lookup(name)` gives what a name that the function does not bind refers to, `discrete(object)` whether
     the result of calling an object never carries a derivative, `written(call)` the arguments into which a
-    callee may write."""
+    callee may write; `carried` are names such as `size` that objects of the user's give to their own
+    data."""
 
     def __init__(
         self,
@@ -40,10 +41,11 @@ class Taint:
         discrete: Callable[[Any], bool],
         written: Callable[[Any], list[Any]] = lambda call: [],
         receiver: str = "",
+        carried: Container[str] = (),
     ) -> None:
         self.names = set(names)
         self.lookup, self.discrete, self.written = lookup, discrete, written
-        self.receiver = receiver
+        self.receiver, self.carried = receiver, carried
         self.spread(body)
 
     def spread(self, body: list[Any]) -> None:
@@ -132,7 +134,9 @@ class Taint:
         if isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.Not):
             return False
         if isinstance(e, gast.Attribute):
-            return e.attr not in CONSTANT_ATTRIBUTES and self.expr(e.value)
+            if e.attr in CONSTANT_ATTRIBUTES and e.attr not in self.carried:
+                return False
+            return self.expr(e.value)
         if isinstance(e, gast.Subscript):
             joins = isinstance(e.value, gast.Attribute) and e.value.attr in ("r_", "c_")
             return self.expr(e.value) or (joins and self.expr(e.slice))
