@@ -178,7 +178,7 @@ def count(x: Array, axis: Axis = None, where: Array = True, ddof: float = 0) -> 
     """
     if where is not True:
         n = np.sum(np.broadcast_to(where, np.shape(x)), axis=axis, keepdims=True) - ddof
-        return np.where(n > 0, n, math.nan).astype(_real_dtype(x))
+        return np.where(n > 0, n, math.nan).astype(_real_dtype(x))[()]
     if axis is None:
         total = x.size if type(x) is np.ndarray else np.size(x)
     elif isinstance(axis, int):
@@ -261,7 +261,7 @@ def ratio(a: Array, b: Array) -> Array:
     zero = b == 0
     if not np.any(zero):
         return a / b
-    return np.where(zero, 0, a / np.where(zero, 1, b))
+    return np.where(zero, 0, a / np.where(zero, 1, b))[()]
 
 
 @_observable
@@ -285,7 +285,7 @@ def larger(x: Array, y: Array) -> Array:
     """
     if type(x) is float and type(y) is float:
         return 0.0 if x < y else 0.5 if x == y else 1.0
-    share = np.where(x == y, 0.5, np.logical_not(np.less(x, y)))
+    share = np.where(x == y, 0.5, np.logical_not(np.less(x, y)))[()]
     dtype = np.result_type(x, y)
     return share if dtype == share.dtype or dtype.kind not in "fc" else share.astype(dtype)
 
@@ -1034,7 +1034,7 @@ def masked(value: Array, condition: Array, taken: bool = True) -> Array:
         return value if bool(condition) is taken else np.zeros_like(value)[()]
     if selected != shape and (len(selected) > len(shape) or np.broadcast_shapes(selected, shape) != shape):
         return value
-    return np.where(condition, value, 0) if taken else np.where(condition, 0, value)
+    return (np.where(condition, value, 0) if taken else np.where(condition, 0, value))[()]
 
 
 @_observable

@@ -381,7 +381,11 @@ def check_scalar(y: Any, name: str) -> None:
         got = f"a {kind}scalar" if y.shape == () else f"an array of shape {y.shape}"
     else:
         got = f"a {type(y).__name__}"
-    raise ResultError(
+    raise not_scalar(name, got)
+
+
+def not_scalar(name: str, got: str) -> ResultError:
+    return ResultError(
         f"grad needs a function whose result is a real scalar, but {name} returned {got}. Reduce the "
         "result to a scalar, or use srcgrad.jacobian, srcgrad.vjp or srcgrad.elementwise_grad."
     )

@@ -292,7 +292,7 @@ class Aliases:
                     views = self.views(n, shared[n]) if op.kind == "sequence" else set()
                     link(v + "*", held[n] | views)
             elif op.kind == "rule":
-                if op.rule is not None and op.rule.alias != "fresh":
+                if op.rule is not None and op.rule.shares(len(op.operands)):
                     if op.function is not trees.built:
                         link(v, shared[n] | held[n])
                     if fact.kind in ("list", "tuple", "unknown", "instance"):

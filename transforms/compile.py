@@ -494,6 +494,17 @@ class Unit:
                     names.add(a.id)
         return names, shares
 
+    def unsure(self) -> set[str]:
+        """Variables that are compared at run time, whether they share memory, and may be unbound then."""
+        bound = {p.id for p in dataflow.parameters(self.tree)}
+        found: set[str] = set()
+        for s in self.tree.body:
+            inside = {id(x) for x in statements([s])}
+            pairs = [pair for where, *pair in self.aliases.guards + self.aliases.shared if where in inside]
+            found |= {n for pair in pairs for n in pair} - bound
+            bound |= dataflow.definitely_bound([s])
+        return found & self.interpreter.all.keys()
+
     def classes(self, bound: dict[str, list[Any]]) -> tuple[tuple[str, type], ...]:
         """Which parameters of a callee receive objects of known classes."""
         facts = {
@@ -903,7 +914,7 @@ def _effects(
             if e.func.attr in FRESH_METHODS:
                 return []
             parts.append(e.func.value)
-        elif found is not MISSING and found in (len, sum, abs, min, max, float, int, range, round):
+        elif found is not MISSING and found in (len, sum, abs, float, int, range, round):
             return []
         return [(p, True) for p in parts]
 
@@ -1082,6 +1093,7 @@ class Emitter:
         self.externals = unit.externals
         self.halves: dict[str, types.CellType] = {}
         self._float_variables: dict[str, bool] = {}
+        self.is_floating: Callable[[Any], bool] = lambda e: True
 
     # The reverse pass and what follows ----------------------------------------------------------------------
 
@@ -1097,6 +1109,7 @@ class Emitter:
         pass_.aliases = unit.aliases
         pass_.user_names = unit.user_names
         pass_.varied = unit.taint.names
+        self.is_floating = pass_.floating
         pass_.late = getattr(unit.tree, "late", {})
         result, reverse, outputs = pass_.function(seed, list(unit.wanted), incoming or {})
         self.unknowns = pass_.unknowns
@@ -1107,7 +1120,7 @@ class Emitter:
         recorder_facts = {**pass_.interpreter.env, **pass_.facts}
         worker = Record(forward, unit.names, recorder_facts, temporaries)
         worker.parameters = {p.id for p in dataflow.parameters(unit.tree)}
-        for n in sorted(pass_.unbound - worker.parameters):
+        for n in sorted((pass_.unbound | unit.unsure()) - worker.parameters):
             start = assign(n, constant(None))
             start.predefined = True
             forward.insert(0, start)
@@ -1420,6 +1433,8 @@ class Emitter:
     ) -> tuple[types.FunctionType, str]:
         unit = self.unit
         seed_fact = unit.result
+        if not has_aux and seed_fact.kind in ("tuple", "list", "dict", "string"):
+            raise trees.not_scalar(unit.callee.name, f"a {seed_fact.kind}")
 
         def seed(result: Any) -> Any:
             if has_aux:
@@ -1681,6 +1696,7 @@ class Emitter:
             pinned,
             temporaries - set(self.externals.objects) - set(self.halves),
             unit.user_names | set(self.externals.objects) | set(self.halves),
+            self.is_floating,
         ).run()
         self.bound_anywhere = dataflow.bound_names(whole) | set(parameters)
 

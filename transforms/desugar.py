@@ -66,6 +66,7 @@ def desugar(source: Source, tree: gast.FunctionDef, names: Names, taint: Taint) 
         if isinstance(node, (gast.FunctionDef, gast.Lambda)) and node is not tree:
             pass_.captured |= dataflow.free_names(node)
     pass_.bindings = dataflow.binding_counts(tree.body)
+    pass_.bindings.update(p.id for p in dataflow.parameters(tree))
     body = [s for s in tree.body if not _is_docstring(s, tree)]
     tree.body = _Exits(names, pass_.block(body)).function()
     return tree
@@ -187,19 +188,22 @@ class _Desugar:
         out.append(at(gast.For(to, it, body, self.block(s.orelse), None), s))
 
     def stmt_With(self, s: Any, out: Block) -> None:
-        items: list[Any] = []
-        inner: list[Any] = []
-        for item in s.items:
-            context = self.expr(item.context_expr, s, out if not items else out)
-            if item.optional_vars is not None and self.taint.expr(context):
-                raise self.refuse(
-                    item.context_expr,
-                    "a context manager that receives a differentiated value",
-                    "Pass it later.",
-                )
-            items.append(gast.withitem(context, item.optional_vars))
-        inner.extend(self.block(s.body))
-        out.append(at(gast.With(items, inner, None), s))
+        first, *others = s.items
+        if others:  # which may use what the first one gave
+            self.stmt_With(at(gast.With([first], [at(gast.With(others, s.body), s)]), s), out)
+            return
+        context = self.expr(first.context_expr, s, out)
+        to = first.optional_vars
+        head: Block = []
+        if to is not None and self.taint.expr(context):
+            raise self.refuse(
+                first.context_expr, "a context manager that receives a differentiated value", "Pass it later."
+            )
+        if to is not None and not (isinstance(to, gast.Name) and self.bindings[to.id] == 1):
+            given = self.names.fresh("entered")
+            self.store(to, name(given), s, head)
+            to = gast.Name(given, gast.Store(), None, None)
+        out.append(at(gast.With([gast.withitem(context, to)], head + self.block(s.body)), s))
 
     def stmt_Try(self, s: Any, out: Block) -> None:
         for h in s.handlers:
@@ -219,38 +223,87 @@ class _Desugar:
                             f"a value that the exception `{bound}` carries",
                             "Hand it on by a variable instead.",
                         )
-        handlers = [at(gast.ExceptHandler(h.type, h.name, self.block(h.body)), h) for h in s.handlers]
+        handlers = [self.handler(h, s) for h in s.handlers]
         body = self.block(s.body)
         orelse, final = self.block(s.orelse), self.block(s.finalbody)
         out.append(at(gast.Try(body, handlers, orelse, final), s))
+
+    def handler(self, h: Any, s: Any) -> Any:
+        caught, head = h.name, []
+        bound = getattr(caught, "id", caught)
+        if bound and self.bindings[bound] > 1:
+            given = self.names.fresh("error")
+            caught = given if isinstance(caught, str) else gast.Name(given, gast.Store(), None, None)
+            head = [assign(bound, name(given), s)]
+        return at(gast.ExceptHandler(h.type, caught, head + self.block(h.body)), h)
 
     def stmt_Raise(self, s: Any, out: Block) -> None:
         out.append(s)
 
     def stmt_Match(self, s: Any, out: Block) -> None:
-        """The patterns stay; the bodies move into a chain of `if` on the number of the case that matched."""
+        """The patterns stay; the bodies move into a chain of `if` on the number of the case that matched.
+
+        What a pattern binds is assigned after it, where that has a derivative or the name is bound elsewhere
+        too. A guard that may see such names is tested after them, and where it fails, a match of the
+        cases that are left follows.
+        """
+
+        def equal(n: str, number: int) -> Any:
+            return gast.Compare(name(n), [gast.Eq()], [constant(number)])
+
         subject = self.atom(s.subject, s, out)
         which = self.names.fresh("case")
-        cases, bodies = [], []
         tainted = self.taint.expr(subject)
-        for number, c in enumerate(s.cases):
-            if c.guard is not None and _has_walrus(c.guard):
-                raise self.refuse(
-                    c.guard, "an assignment in a `case` guard", "Assign before `match`, or use `if`."
-                )
-            head: Block = []
-            if tainted:
-                for bound, path in self.captures(c.pattern, subject):
-                    head.append(assign(bound, path, s))
-                    self.taint.names.add(bound)
-            cases.append(gast.match_case(c.pattern, c.guard, [assign(which, constant(number), s)]))
-            bodies.append(head + self.block(c.body))
+        bodies: Block = []
+        block, cases = out, []
         out.append(assign(which, constant(-1), s))
-        out.append(at(gast.Match(subject, cases), s))
+        for number, c in enumerate(s.cases):
+            names = sorted(dataflow.bound_names([c.pattern]))
+            pattern = c.pattern
+            head: Block = []
+            moved = bool(names) and (tainted or any(self.bindings[n] > 1 for n in names))
+            several = moved and tainted and isinstance(pattern, gast.MatchOr)
+            split = several or (c.guard is not None and (moved or _has_walrus(c.guard)))
+            chosen = equal(which, number)
+            picked: Block = []
+            for alternative in pattern.patterns if several else [pattern]:
+                found = number
+                bind = head
+                if several:
+                    found, bind = len(s.cases) + len(picked), []
+                    picked.append(if_(equal(which, found), bind, like=s))
+                if moved:
+                    given = {n: self.names.fresh(n) for n in names}
+                    values = [(n, name(given[n])) for n in names]
+                    for bound, path in self.captures(alternative, subject) if tainted else values:
+                        bind.append(assign(bound, path, s))
+                        if tainted:
+                            self.taint.names.add(bound)
+                    alternative = _renamed(alternative, given)
+                if several:
+                    bind.append(assign(which, constant(number), s))
+                made = [assign(which, constant(found), s)]
+                cases.append(gast.match_case(alternative, None if split else c.guard, made))
+            if not split:
+                bodies.append((chosen, head + self.block(c.body)))
+                continue
+            block.append(at(gast.Match(clone(subject), cases), s))
+            block += picked
+            if c.guard is not None:
+                test = self.test(c.guard, s, head)
+                head.append(if_(gast.UnaryOp(gast.Not(), test), [assign(which, constant(-1), s)], like=s))
+            if head:
+                block.append(if_(chosen, head, like=s))
+            bodies.append((clone(chosen), self.block(c.body)))
+            left: Block = []
+            if number + 1 < len(s.cases):
+                block.append(if_(equal(which, -1), left, like=s))
+            block, cases = left, []
+        if cases:
+            block.append(at(gast.Match(clone(subject), cases), s))
         chain: Block = []
-        for number in reversed(range(len(bodies))):
-            test = gast.Compare(name(which), [gast.Eq()], [constant(number)])
-            chain = [at(gast.If(test, bodies[number], chain), s)]
+        for chosen, body in reversed(bodies):
+            chain = [at(gast.If(chosen, body, chain), s)]
         out.extend(chain)
 
     def captures(self, pattern: Any, path: Any) -> list[tuple[str, Any]]:
@@ -667,6 +720,16 @@ def _kept(e: Any) -> list[Any]:
     """The functions that an expression makes which may be called after it was evaluated."""
     applied = {id(n.func) for n in nodes.walk(e) if isinstance(n, gast.Call)}
     return [n for n in nodes.walk(e) if isinstance(n, gast.Lambda) and id(n) not in applied]
+
+
+def _renamed(pattern: Any, names: dict[str, str]) -> Any:
+    """A copy of a pattern that binds other names."""
+    pattern = clone(pattern)
+    for p in nodes.walk(pattern):
+        for field in ("name", "rest"):
+            if isinstance(p, (gast.MatchAs, gast.MatchStar, gast.MatchMapping)) and getattr(p, field, None):
+                setattr(p, field, names[getattr(p, field)])
+    return pattern
 
 
 def _has_walrus(e: Any) -> bool:

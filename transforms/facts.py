@@ -444,7 +444,8 @@ class Interpreter:
             return made
         if fact.kind == "scalar" and fact.known and isinstance(e.op, gast.USub):
             return replace(fact, const=-fact.const)
-        return replace(fact, const=MISSING) if fact.kind in ("scalar", "array", "numeric") else UNKNOWN
+        made = replace(fact, const=MISSING) if fact.kind in ("scalar", "array", "numeric") else UNKNOWN
+        return number_of(made)
 
     def expr_BinOp(self, e: Any) -> Fact:
         return self.binary(e.op, self.expr(e.left), self.expr(e.right))
@@ -482,14 +483,14 @@ class Interpreter:
             and b.items is not None
         ):
             return Fact("tuple", items=a.items + b.items)
-        fact = elementwise([a, b])
+        fact = number_of(elementwise([a, b]))
         return replace(fact, real=2) if isinstance(op, gast.Div) and fact.real else fact
 
     def expr_Compare(self, e: Any) -> Fact:
         facts = [self.expr(e.left), *(self.expr(c) for c in e.comparators)]
         if any(isinstance(o, (gast.In, gast.NotIn, gast.Is, gast.IsNot)) for o in e.ops):
             return REAL
-        fact = elementwise(facts)
+        fact = number_of(elementwise(facts))
         return replace(fact, real=min(fact.real, 1), const=MISSING)
 
     def expr_BoolOp(self, e: Any) -> Fact:
@@ -684,13 +685,16 @@ class Interpreter:
             return UNKNOWN
         if "out" in keywords or "where" in keywords or "shape" in keywords:
             return UNKNOWN
+        if getattr(function, "__module__", "") == "math" and rule.partials is not None:
+            return Fact("scalar", real=2)
         real = mixed(a for a in args if a.kind not in ("none", "string")) if "dtype" not in keywords else 0
         if not rule.differentiable:
             real = min(real, 1)
         if rule.shape == "broadcast":
             names = [p.name for p in rule.parameters]  # a condition may come before them
             fact = elementwise(args[: names.index(rule.wrt[-1]) + 1] if rule.wrt else args)
-            return replace(fact, real=min(fact.real, real), const=MISSING)
+            fact = replace(fact, real=min(fact.real, real), const=MISSING)
+            return number_of(fact) if isinstance(function, np.ufunc) else fact
         if rule.shape == "scalar":
             return Fact("scalar", real=real)
         if rule.shape == "same" and args:
@@ -875,6 +879,11 @@ def element(fact: Fact) -> Fact:
             result = join(result, replace(f, const=MISSING) if f.kind == "scalar" else f)
         return result if result.kind != "bottom" else UNKNOWN
     return UNKNOWN
+
+
+def number_of(fact: Fact) -> Fact:
+    """Of operators and NumPy's ufuncs, which make a number of what has no dimension."""
+    return Fact("scalar", real=fact.real) if fact.kind == "array" and fact.shape == () else fact
 
 
 def elementwise(facts: list[Fact]) -> Fact:

@@ -385,11 +385,22 @@ class Reverse:
         if kind == "scalar":
             return constant(0.0)
         if n not in self.certain():
-            self.unbound.add(n)
+            self.unbound |= {n} & self.facts.keys()  # and not what is from outside
             return call(self.external(trees.zeros_like), name(n))
+        if kind not in NUMBERS and n in self.facts and self.grows_after(n):
+            n = self.snapshot(n)
         if kind == "array" and self.facts[n].real > 1:
             return call(self.np("zeros_like"), name(n))
         return call(self.external(trees.zero_list if kind == "list" else trees.zeros_like), name(n))
+
+    def grows_after(self, n: str) -> bool:
+        """Is a container changed after the current statement, which may change its structure?"""
+        return (
+            self.current is not None
+            and self.aliases is not None
+            and self.aliases.overwrites
+            and self.aliases.overwritten(n, self.current)
+        )
 
     def certain(self) -> set[str]:
         """Names that every path through the function binds; others get a value at the start if the sweep
@@ -458,7 +469,10 @@ class Reverse:
     def apart(self, value: Any, n: str) -> Any:
         """`value` as it is before the variable of `n`'s cotangent changes."""
         s, bar = self.scope, self.bars.get(n)
-        if bar is None or bar not in mentioned(value):
+        if bar is None:
+            return value
+        value = self.settled(bar, value, n)
+        if bar not in mentioned(value):
             return value
         in_place = n in s.held or (n not in s.local and n not in s.moved)
         return self.temporary(bar, self.owned(value, n) if in_place else value)
@@ -466,7 +480,7 @@ class Reverse:
     def accumulate(self, n: str, value: Any) -> None:
         """x_bar += value, as a statement."""
         bar, kind = self.bar(n), self.kind(n)
-        self.settle({bar}, but=n)
+        value = self.settled(bar, value, n)
         if kind in ("scalar", "array", "numeric"):
             self.emit(accumulation(bar, value))
         else:
@@ -521,8 +535,7 @@ class Reverse:
         for n in list({**s.pending, **s.items}):
             if n == but:
                 continue
-            terms = s.pending.get(n, []) + [t for part in s.items.get(n, {}).values() for t in part]
-            if any(bars & mentioned(t.value) for t in terms):
+            if any(bars & mentioned(t.value) for t in self.collected(n)):
                 if s.items.get(n) and not s.pending.get(n) and self.kind(n) in ("tuple",):
                     for part in s.items[n].values():
                         for t in part:
@@ -551,23 +564,41 @@ class Reverse:
         else:
             bar = self.bar(n)
             value = self.shaped(value, n)
-            if self.crossed(n, value):
-                value = self.temporary(bar, self.owned(value, n) if copies else value)
-            self.settle({bar}, but=n)
+            value = self.settled(bar, value, n, n if copies else "")
             self.emit(assign(bar, self.owned(value, n) if copies else value), origin)
             if n in s.local:
                 s.held.add(n)
             else:
                 s.moved.discard(n)
 
-    def crossed(self, n: str, value: Any) -> bool:
-        """Will settling others before `n`'s variable is overwritten change a variable that `value` reads?"""
-        s, bar, read = self.scope, self.bar(n), mentioned(value)
-        for m in {**s.pending, **s.items}:
-            terms = s.pending.get(m, []) + [t for part in s.items.get(m, {}).values() for t in part]
-            if m != n and self.bars.get(m) in read and any(bar in mentioned(t.value) for t in terms):
-                return True
+    def settled(self, bar: str, value: Any, but: str = "", owner: str = "") -> Any:
+        """Settles what mentions `bar` and returns `value` as it was before; a copy of it where `owner` asks
+        for one."""
+        if self.crossed(bar, value, but):
+            value = self.temporary(bar, self.owned(value, owner) if owner else value)
+        self.settle({bar}, but)
+        return value
+
+    def crossed(self, bar: str, value: Any, but: str) -> bool:
+        """Will settling what mentions `bar` change a variable that `value` reads?"""
+        s, read = self.scope, mentioned(value)
+        waiting = {
+            m: set().union(*(mentioned(t.value) for t in self.collected(m)))
+            for m in {**s.pending, **s.items}
+            if m != but
+        }
+        written = {bar}
+        while overwritten := [m for m, reads in waiting.items() if reads & written]:
+            for m in overwritten:
+                del waiting[m]
+                if self.bars.get(m) in read:
+                    return True
+                written.add(self.bar(m))
         return False
+
+    def collected(self, n: str) -> list[Term]:
+        s = self.scope
+        return s.pending.get(n, []) + [t for part in s.items.get(n, {}).values() for t in part]
 
     def shaped(self, value: Any, n: str) -> Any:
         return value if self.kind(n) != "array" else self.full(value, n)
@@ -688,8 +719,8 @@ class Reverse:
                 if n in scope.held:
                     self.accumulate(n, self.sum_of(terms, n))
                 else:
-                    self.settle({self.bar(n)}, but=n)
-                    self.emit(assign(self.bar(n), self.shaped(self.sum_of(terms, n), n)), terms[-1].origin)
+                    value = self.settled(self.bar(n), self.shaped(self.sum_of(terms, n), n), n)
+                    self.emit(assign(self.bar(n), value), terms[-1].origin)
                     scope.held.add(n)
         self.settle(changed, copies=True)
         for n in sorted(touched):
@@ -857,7 +888,7 @@ class Reverse:
             g, origin = taken
             if not atomic(g) and not self.disposable(v):
                 made = self.bar(v)
-                self.settle({made})
+                g = self.settled(made, g)
                 before = self.origin
                 self.origin = origin or before
                 self.know(made, self.fact(g))
@@ -887,7 +918,7 @@ class Reverse:
         if uses <= 1 or atomic(g):
             return g
         bar = self.bar(v)
-        self.settle({bar})
+        g = self.settled(bar, g)
         self.know(bar, self.fact(g))
         self.emit(assign(bar, g))
         return name(bar)
@@ -975,7 +1006,7 @@ class Reverse:
         count = sum(uses_of(entries[rule.wrt.index(w)], g_name) for w in wanted)
         g = self.once(g, count, v)
         for w in wanted:
-            value = replace_name(entries[rule.wrt.index(w)], g_name, g)
+            value = replace_name(entries[rule.wrt.index(w)], g_name, g, self.product)
             parts = [(a, n) for a, n in active if (a if isinstance(a, str) else a[0]) == w]
             if len(parts) == 1 and isinstance(parts[0][0], str):
                 self.contribute(parts[0][1], self.signed(value), masks=self.masked_by(op, w))
@@ -1042,7 +1073,7 @@ class Reverse:
         ]
         g = self.once(g, len(wanted), v)
         for n, partial in wanted:
-            value = multiply(self.unmasked(g), partial) if value_names(partial) else multiply(g, partial)
+            value = self.product(self.unmasked(g) if value_names(partial) else g, partial)
             x = self.facts.get(n, UNKNOWN)
             if real and not x.real:
                 value = call(self.np("multiply"), call(self.np("real"), g), partial)
@@ -1051,6 +1082,19 @@ class Reverse:
                     when = [] if taken else [constant(False)]
                     value = call(self.external(support.masked), value, name(condition), *when)
             self.contribute(n, self.fit(value, n, x, z), masks=self.masks)
+
+    def product(self, g: Any, partial: Any) -> Any:
+        return multiply(g, partial, self.floating)
+
+    def floating(self, e: Any) -> bool:
+        """Is the value of `e` sure to be of floats?"""
+        if isinstance(e, gast.Constant) or self.fact(e).real == 2:
+            return True
+        if isinstance(e, gast.BinOp):
+            return self.floating(e.left) or self.floating(e.right)
+        if isinstance(e, gast.UnaryOp):
+            return self.floating(e.operand)
+        return any(isinstance(n, gast.Name) and n.id in self.varied for n in nodes.walk(e))
 
     def unmasked(self, g: Any) -> Any:
         """`g` without masks that its product will have again."""
@@ -1442,16 +1486,16 @@ class Reverse:
             g_was = g.id
         expr = None
         if gives and value.id == x:
-            back = total([multiply(clone(g), entries[0]), multiply(clone(g), entries[1])])
+            back = total([self.product(clone(g), entries[0]), self.product(clone(g), entries[1])])
             if local and g_was is None:
                 self.contribute(x, back)
             else:
                 self.scope.touched.setdefault(x, "add") if not local else self.scope.held.add(x)
-                self.settle({self.bar(x)}, but=x)
+                back = self.settled(self.bar(x), back, x)
                 self.emit(assign(self.bar(x), back))
         elif gives:
             v_fact = self.facts.get(value.id, UNKNOWN)
-            expr = self.fit(multiply(g, entries[1]), value.id, v_fact, fact)
+            expr = self.fit(self.product(g, entries[1]), value.id, v_fact, fact)
             if fact.kind != "scalar" and not fresh(expr):
                 expr = self.owned(expr, x)  # the cotangent of x goes on changing in place
             self.contribute(value.id, expr)
@@ -1466,11 +1510,11 @@ class Reverse:
                 else:
                     self.contribute(x, g)
         else:
-            back = multiply(clone(g), entries[0])
+            back = self.product(clone(g), entries[0])
             if local and g_was is None:
                 self.contribute(x, back)
             else:
-                self.settle({self.bar(x)}, but=x)
+                back = self.settled(self.bar(x), back, x)
                 if not local:
                     self.scope.touched[x] = self.scope.touched.get(x, "add")
                 if (
@@ -1601,8 +1645,7 @@ class Reverse:
         if v is not None and v in self.active:
             g = self.cotangent(v, s)
             if g is not None:
-                g = self.spread(g, v)
-                g = self.once(g, 2, v) if self.bars.get(owner.id) in mentioned(g) else g
+                g = self.apart(self.spread(g, v), owner.id)
         g = constant(0.0) if g is None else g
         bar = self.buffer(owner.id)
         if index is None or (isinstance(index, gast.Constant) and index.value == -1):
@@ -1763,8 +1806,8 @@ def fresh(e: Any) -> bool:
 
 
 class _Replace(gast.NodeTransformer):
-    def __init__(self, n: str, by: Any) -> None:
-        self.n, self.by = n, by
+    def __init__(self, n: str, by: Any, product: Callable[[Any, Any], Any]) -> None:
+        self.n, self.by, self.product = n, by, product
 
     def visit_Name(self, node: Any) -> Any:
         return clone(self.by) if node.id == self.n else node
@@ -1772,12 +1815,12 @@ class _Replace(gast.NodeTransformer):
     def visit_BinOp(self, node: Any) -> Any:
         self.generic_visit(node)
         if isinstance(node.op, gast.Mult):
-            return multiply(node.left, node.right)
+            return self.product(node.left, node.right)
         return node
 
 
-def replace_name(e: Any, n: str, by: Any) -> Any:
-    return _Replace(n, by).visit(clone(e))
+def replace_name(e: Any, n: str, by: Any, product: Callable[[Any, Any], Any]) -> Any:
+    return _Replace(n, by, product).visit(clone(e))
 
 
 def _rule_parameters(rule: Any) -> list[str]:

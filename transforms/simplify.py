@@ -84,12 +84,13 @@ class Simplify:
         pinned: set[str],
         made: set[str],
         reserved: set[str],
+        floating: Callable[[Any], bool],
     ) -> None:
         self.body, self.parameters, self.facts = body, parameters, facts
         self.temporaries, self.family, self.lookup = temporaries, family, lookup
         self.kept = pinned
         self.lambdas = any(isinstance(e, gast.Lambda) for s in body for e in nodes.walk(s))
-        self.made, self.reserved = made, reserved
+        self.made, self.reserved, self.floating = made, reserved, floating
 
     def pin(self) -> None:
         """Notes the names that must stay: those asked for, those that nested functions read, and those that
@@ -143,7 +144,7 @@ class Simplify:
                 n = s.targets[0].id
                 if bindings[n] == 1 and n in self.temporaries and n not in self.pinned and n not in augmented:
                     found[n] = s.value
-        sub = Recompute(found)
+        sub = Recompute(found, self.floating)
         self.body[:] = [
             sub.visit(s) for s in self.body if not (isinstance(s, gast.Assign) and _bound_in(s, found))
         ]

@@ -35,7 +35,7 @@ from srcgrad.transforms.forward import Forward
 from srcgrad.transforms.read import fail
 from srcgrad.transforms.reverse import qualified
 from srcgrad.transforms.tree import dataflow
-from srcgrad.transforms.tree.build import assign_tuple, call, clone, constant, name, tuple_
+from srcgrad.transforms.tree.build import assign, assign_tuple, call, clone, constant, name, tuple_
 
 Block = list[Any]
 
@@ -109,6 +109,9 @@ class TangentEmitter(Emitter):
                 call(self.externals.node(tangents.like, "like_tangent"), tangent, name(result)),
             )
         records = self.records(getattr(unit.tree, "late", {}))
+        for n in sorted(unit.unsure()):
+            dots = [forward.dot(n)] if n in forward.active else []
+            records += [assign(v, constant(None)) for v in (n, *dots)]
         whole = [*records, *body, gast.Return(tuple_([value, tangent]))]
         parameters = [p.id for p in dataflow.parameters(unit.tree)]
         self.simplify(whole, parameters + list(made.dots.values()), set())

@@ -93,6 +93,7 @@ def astype_method_forward(x_dot, y, x, dtype, order="K", casting="unsafe", subok
 @reverse(
     *[np.float64, np.float32, np.float16, np.longdouble, np.complex128, np.complex64],
     linear=True,
+    alias="maybe",
     at=[1.5, X, [1.5]],
 )
 def inexact(g, y, x):

@@ -95,6 +95,7 @@ def nancumprod_forward(a_dot, y, a, axis=None, dtype=None):
     np.diff,
     wrt=("a", "prepend", "append"),
     linear=True,
+    alias="maybe",
     at=[
         *[X, M, (M, 2), (M, 1, 0), (X, 0), case(M, n=3, axis=1)],
         *[case(X, n=2, prepend=0.5, append=1.5), case(M, prepend=M[:, :1]), case(M, axis=0, append=0.3)],

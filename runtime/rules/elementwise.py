@@ -304,7 +304,7 @@ def divmod_forward(x_dot, y_dot, z, x, y):
 # special.
 
 
-@reverse(np.conjugate, np.ndarray.conj, np.ndarray.conjugate, linear=True, at=[X, Z, 1.5])
+@reverse(np.conjugate, np.ndarray.conj, np.ndarray.conjugate, linear=True, alias="maybe", at=[X, Z, 1.5])
 def conjugate(g, y, x):
     return np.conj(g)
 

@@ -119,7 +119,7 @@ def overwritten_forward(g_dot, y, g_, index):
     return trees.overwritten(g_dot, index)
 
 
-@reverse(trees.part, wrt="g_", at=[(1.5, 2.0), (np.array([1.0, 2.0]), 1.0)])
+@reverse(trees.part, wrt="g_", alias="maybe", at=[(1.5, 2.0), (np.array([1.0, 2.0]), 1.0)])
 def part(g, y, g_, of):
     return trees.part(g, g_)
 

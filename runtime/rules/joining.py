@@ -370,7 +370,7 @@ def resize(g, y, a, new_shape):
     return unbroadcast(np.reshape(scatter(np.ravel(g), np.ravel(a), places), np.shape(a)), a)
 
 
-@reverse(np.trim_zeros, linear=True, at=[X])
+@reverse(np.trim_zeros, linear=True, alias="maybe", at=[X])
 def trim_zeros(g, y, filt, trim="fb"):
     first = np.flatnonzero(filt)[0] if "f" in trim.lower() and np.size(g) else 0
     return scatter(g, filt, slice(first, first + np.size(g)))

@@ -217,7 +217,9 @@ def cond_slope(x, p):
 # --- products and equations ---------------------------------------------------------------------------------
 
 
-@reverse(np.linalg.matrix_power, at=[(A, n) for n in (0, 1, 2, 3, 5, -1, -2)] + [(B, 3), (C, -3)])
+@reverse(
+    np.linalg.matrix_power, alias="maybe", at=[(A, n) for n in (0, 1, 2, 3, 5, -1, -2)] + [(B, 3), (C, -3)]
+)
 def matrix_power(g, y, a, n):
     """The sum over the factors: (a^T)^i g (a^T)^(n-1-i)."""
     if n == 2:

@@ -39,7 +39,7 @@ def polyval_forward(p_dot, x_dot, y, p, x):
     return unbroadcast(of_p, y), unbroadcast(x_dot * np.polyval(np.polyder(p), x), y)
 
 
-@reverse(np.polyder, linear=True, at=[P, (P, 2), (P, 0), (V[:1], 1)])
+@reverse(np.polyder, linear=True, alias="maybe", at=[P, (P, 2), (P, 0), (V[:1], 1)])
 def polyder(g, y, p, m=1):
     for step in range(m):
         rank = np.arange(np.size(p) - m + step, 0, -1)
@@ -51,7 +51,7 @@ def polyder(g, y, p, m=1):
     return unbroadcast(np.concatenate([np.reshape(g, -1), np.zeros(np.size(p))])[: np.size(p)], p)
 
 
-@reverse(np.polyint, linear=True, at=[P, (P, 2), (P, 0)])
+@reverse(np.polyint, linear=True, alias="maybe", at=[P, (P, 2), (P, 0)])
 def polyint(g, y, p, m=1):
     for step in range(m):
         g = g[:-1] / np.arange(np.size(p) + m - 1 - step, 0, -1)

@@ -233,6 +233,7 @@ def linalg_tensordot_forward(x1_dot, x2_dot, y, x1, x2, /, *, axes=2):
 @reverse(
     np.einsum,
     wrt="operands",
+    alias="alone",
     at=[
         ("ij,jk->ik", M, N),
         ("ij,jk", M, N),

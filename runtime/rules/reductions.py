@@ -329,7 +329,11 @@ def builtin_sum_forward(iterable_dot, start_dot, y, iterable, start=0):
 
 
 @reverse(
-    builtins.max, builtins.min, wrt="args", at=[(1.0, 2.0), (1.0, 3.0, -0.5), ((1.0, 2.0, -0.5),), generic(4)]
+    builtins.max,
+    builtins.min,
+    wrt="args",
+    alias="maybe",
+    at=[(1.0, 2.0), (1.0, 3.0, -0.5), ((1.0, 2.0, -0.5),), generic(4)],
 )
 def builtin_extremum(g, y, *args):
     """Arguments that tie share evenly."""

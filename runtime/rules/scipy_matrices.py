@@ -78,7 +78,7 @@ def hessenberg_parts(y, a, calc_q):
     return h, q.astype(h.dtype)
 
 
-@reverse(linalg.hessenberg, at=[A, case(A, calc_q=True), np.eye(2) + generic(2, 2)])
+@reverse(linalg.hessenberg, alias="maybe", at=[A, case(A, calc_q=True), np.eye(2) + generic(2, 2)])
 def hessenberg(g, y, a, calc_q=False, *, check_finite=True):
     return transposed(hessenberg_tangent, a, hessenberg_parts(y, a, calc_q), g if calc_q else [g, 0.0])
 

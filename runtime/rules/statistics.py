@@ -489,7 +489,12 @@ def edges_tangent(a_dot, a, bins, range_, edges):
 GRID = np.array([0.0, 0.5, 1.0])
 
 
-@reverse(np.histogram2d, wrt="weights", at=[case(PLACES, PLACES[::-1], (GRID, GRID), weights=positive(4))])
+@reverse(
+    np.histogram2d,
+    wrt="weights",
+    alias="maybe",
+    at=[case(PLACES, PLACES[::-1], (GRID, GRID), weights=positive(4))],
+)
 def histogram2d(g, z, x, y, bins=10, range=None, *, weights=None):
     """The counts change with the weights; the places must be constant."""
     return weights_adjoint_nd(g[0], [x, y], z[1:], weights)
@@ -504,6 +509,7 @@ def histogram2d_forward(weights_dot, z, x, y, bins=10, range=None, *, weights=No
 @reverse(
     np.histogramdd,
     wrt="weights",
+    alias="maybe",
     at=[case(np.stack([PLACES, PLACES[::-1]], 1), (GRID, GRID), weights=positive(4))],
 )
 def histogramdd(g, y, sample, bins=10, range=None, *, weights=None):

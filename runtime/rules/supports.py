@@ -72,6 +72,7 @@ def unbroadcast_(gg, y, g, x):
 @reverse(
     support.expand,
     linear=True,
+    alias="maybe",
     at=[(X, M, 0), (2.0, M), (np.array(2.0), M), (M, T, 0), (X, T, (0, 1)), (M[:1], M, 0, True), (2.0, 1.0)],
 )
 def expand_(gg, y, g, x, axis=None, keepdims=False):
@@ -241,6 +242,7 @@ def undiff_(gg, y, g, n=1, axis=-1):
     support.masked,
     linear=True,
     shape="same",
+    alias="maybe",
     at=[(X, X > 0), (M, X > 0, False), (1.5, True), (X, M > 0), (X, np.array(True))],
 )
 def masked_(g, y, value, condition, taken=True):
@@ -295,7 +297,7 @@ def window_scatter_(gg, y, g, x, window_shape, axis=None):
     return np.lib.stride_tricks.sliding_window_view(gg, window_shape, axis)
 
 
-@reverse(support.unpad, linear=True, at=[(generic(5), X, 1), (generic(5), X, 1, "edge")])
+@reverse(support.unpad, linear=True, alias="maybe", at=[(generic(5), X, 1), (generic(5), X, 1, "edge")])
 def unpad_(gg, y, g, x, pad_width, mode="constant"):
     return np.pad(gg, pad_width, mode)
 
@@ -304,7 +306,10 @@ def unpad_(gg, y, g, x, pad_width, mode="constant"):
 
 
 @reverse(
-    support.split_like, linear=True, at=[(X, (X[:1], X[1:])), (M, (M[:, :1], M[:, 1:]), 1), (M, (X, X), 0, 2)]
+    support.split_like,
+    linear=True,
+    alias="maybe",
+    at=[(X, (X[:1], X[1:])), (M, (M[:, :1], M[:, 1:]), 1), (M, (X, X), 0, 2)],
 )
 def split_like_(gg, y, g, arrays, axis=0, ndim=0):
     shape = [-1] if axis is None else [-1 if i == axis % g.ndim else n for i, n in enumerate(g.shape)]
@@ -312,17 +317,17 @@ def split_like_(gg, y, g, arrays, axis=0, ndim=0):
     return np.concatenate(parts, axis or 0)
 
 
-@reverse(support.unstack, linear=True, at=[(M, (X, X)), (X, (1.0, 1.0, 1.0))])
+@reverse(support.unstack, linear=True, alias="maybe", at=[(M, (X, X)), (X, (1.0, 1.0, 1.0))])
 def unstack_(gg, y, g, arrays):
     return unbroadcast(np.stack(gg), g)
 
 
-@reverse(support.like_nested, linear=True, at=[(M, (X, X)), (M, ((1.0, 2.0, 3.0), X))])
+@reverse(support.like_nested, linear=True, alias="maybe", at=[(M, (X, X)), (M, ((1.0, 2.0, 3.0), X))])
 def like_nested_(gg, y, g, nested):
     return unbroadcast(np.array(gg), g)
 
 
-@reverse(support.spread, linear=True, at=[(2.0, (1.0, 2.0)), (X, M)])
+@reverse(support.spread, linear=True, alias="maybe", at=[(2.0, (1.0, 2.0)), (X, M)])
 def spread_(gg, y, g, iterable):
     if isinstance(iterable, (list, tuple)):
         parts = [unbroadcast(part, g) for part in gg]
@@ -337,7 +342,7 @@ def linspace_part_(gg, y, g, first, last, endpoint=True, axis=0):
     return unbroadcast(np.expand_dims(gg, axis) * np.reshape(weights, shape), g)
 
 
-@reverse(support.unblock, linear=True, at=[(M, M)])
+@reverse(support.unblock, linear=True, alias="maybe", at=[(M, M)])
 def unblock_(gg, y, g, arrays):
     return unbroadcast(np.block(gg), g)
 

@@ -201,3 +201,18 @@ def test_a_copy_is_not_written_through():
         return
     np.testing.assert_allclose(found[0], 2 * V)
     np.testing.assert_allclose(found[1], np.zeros(3))
+
+
+def test_a_check_of_what_may_be_unbound():
+    def f(x):
+        g = np.array([[x, x], [x, x * x]]) * 2.0
+        if g[0, 0] > 100:
+            for e, _ in g:
+                kept = [lambda t: e]
+            x = x * kept[0](1.0)
+        g[1] = 2 * x
+        return np.sum(g) * x
+
+    expected = (f(0.3 + 1e-6) - f(0.3 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(srcgrad.grad(f)(0.3), expected, rtol=1e-7)
+    np.testing.assert_allclose(srcgrad.jvp(f, (0.3,), (1.0,))[1], expected, rtol=1e-7)

@@ -6,6 +6,8 @@ import collections
 import contextlib
 import dataclasses
 import functools
+import itertools
+import linecache
 import logging
 import math
 import warnings
@@ -1377,3 +1379,173 @@ def test_rows_that_a_deep_write_changes():
         check(row_read_after_a_deep_write, V)
     except srcgrad.AliasError as error:
         assert "memory" in str(error)
+
+
+# Copies in a circle -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations("abcd")))
+def test_a_loop_that_permutes_its_variables_in_any_order(order):
+    text = f"""
+def f(x, steps):
+    a, b, c, d = x
+    for i in range(steps):
+        parts = [b for _ in range(2)]
+        d = d + 0.2 * np.sin(a - sum(parts))
+        a, b, c, d = {", ".join(order)}
+    return a + 2 * b * c
+"""
+    names = {"np": np}
+    linecache.cache[f"<{order}>"] = (len(text), None, text.splitlines(True), f"<{order}>")
+    exec(compile(text, f"<{order}>", "exec"), names)
+    check(names["f"], V, 3)
+
+
+# What a pattern, a context manager and a handler bind -------------------------------------------------------
+
+
+def rebound_by_a_pattern(x):
+    total = 0.0
+    m = x
+    for i in range(3):
+        match (1, 1.5 + i):
+            case [2, m]:
+                pass
+            case [_, m] if m < 2:
+                total += m * x
+        m -= x * 2
+        total += m * x
+    return total
+
+
+def rebound_by_a_guarded_pattern_that_fails(x):
+    total = 0.0
+    m = x
+    for i in range(3):
+        match (1, 1.5 + i):
+            case [_, m] if m > 5:
+                m = x
+            case [1, k] if (j := k * x) > 0:
+                total += j
+            case _:
+                total += 0.5
+        total += m * x
+        m = m * x
+    return total
+
+
+def bound_by_both_alternatives(x):
+    total = x
+    for pair in ((x, 1.0), (2.0, x * x)):
+        match pair:
+            case (p, 1.0) | (2.0, p):
+                total *= p
+    return total
+
+
+@contextlib.contextmanager
+def number(value):
+    yield value
+
+
+def rebound_by_with(x):
+    total = 0.0
+    j = x
+    for i in range(3):
+        total += j * x
+        with number(2.0) as m, number([m, 2]) as (j, k):
+            total += m * x + k * j
+    return total + j * x
+
+
+def rebound_by_a_handler(x):
+    total, e = x, x
+    for i in range(3):
+        total = total * x + (e if i == 0 else 1.0)
+        try:
+            raise ValueError
+        except ValueError as e:
+            pass
+    return total
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        rebound_by_a_pattern,
+        rebound_by_a_guarded_pattern_that_fails,
+        bound_by_both_alternatives,
+        rebound_by_with,
+        rebound_by_a_handler,
+    ],
+)
+def test_names_that_are_bound_without_an_assignment(f):
+    check(f, 0.7)
+    value, tangent = srcgrad.jvp(f, (0.7,), (1.0,))
+    np.testing.assert_allclose(tangent, differences(f, (0.7,), 0), rtol=1e-6)
+
+
+# Integers and booleans as factors ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, n: -(n * x),
+        lambda x, n: n * x - n * x * n,
+        lambda x, n: (x > 0.1) * x * 1.0 - (x > 0.1) * -x,
+        lambda x, n: np.sum(n * np.array([x, 1.0]) * n),
+    ],
+)
+@pytest.mark.parametrize("x", [0.3, np.float64(0.3)])
+def test_factors_that_are_small_integers_or_booleans(f, x):
+    n = np.uint8(200)
+    expected = (f(0.3 + 1e-6, float(n)) - f(0.3 - 1e-6, float(n))) / 2e-6
+    np.testing.assert_allclose(srcgrad.grad(f)(x, n), expected, rtol=1e-7)
+
+
+def test_factors_that_are_arrays_of_small_integers():
+    n = np.array([200, 3], dtype=np.uint8)
+    got = srcgrad.grad(lambda x, n: np.sum(n * x * n) - np.sum(n * x))(np.array([0.5, 0.25]), n)
+    np.testing.assert_allclose(got, [200.0**2 - 200.0, 6.0])
+
+
+# Results that are their arguments ---------------------------------------------------------------------------
+
+
+def test_max_of_an_array_without_dimensions_is_that_array():
+    def f(x):
+        s = np.where(False, 1.5, x)
+        s += max(s, -1.137)
+        return s
+
+    check(f, -0.907)
+
+    def written_while_shared(x):
+        s = np.array(x)
+        t = max(s, -1.137)
+        s += 1.0
+        return t * s
+
+    with pytest.raises(srcgrad.AliasError):
+        srcgrad.grad(written_while_shared)(-0.907)
+
+
+def test_a_list_that_grows_after_it_was_chosen():
+    def f(x):
+        xs = [x, 2 * x]
+        ys = [x * x] if x > 5 else xs
+        ys.extend([x**2, 1.0])
+        return sum(ys) * x
+
+    check(f, 0.4)
+
+
+def test_numbers_of_the_math_module_are_updated_as_numbers():
+    def f(x):
+        h = math.tanh(np.where(x[0] > 0, x[1], 0.017))
+        s = h
+        s -= 0.12 * x[2]
+        return h * s
+
+    check(f, V)

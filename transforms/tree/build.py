@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import gast
@@ -131,13 +131,17 @@ class Substitute(gast.NodeTransformer):
 
 
 class Recompute(Substitute):
-    """Like `Substitute`; products and sums into which something was put are simplified."""
+    """Like `Substitute`; products into which something was put are simplified."""
+
+    def __init__(self, by: dict[str, gast.expr], floating: Callable[[gast.expr], bool]) -> None:
+        super().__init__(by)
+        self.floating = floating
 
     def visit_BinOp(self, node: gast.BinOp) -> gast.expr:
         put_in = any(isinstance(e, gast.Name) and e.id in self.by for e in (node.left, node.right))
         self.generic_visit(node)
         if put_in and isinstance(node.op, gast.Mult) and (is_number(node.left) or is_number(node.right)):
-            return multiply(node.left, node.right)
+            return multiply(node.left, node.right, self.floating)
         return node
 
 
@@ -187,8 +191,6 @@ def _sign(a: gast.expr) -> tuple[bool, gast.expr]:
     if isinstance(a, gast.BinOp) and isinstance(a.op, (gast.Mult, gast.Div)):
         minus, left = _sign(a.left)
         if minus:
-            if isinstance(a.op, gast.Mult):
-                return True, multiply(left, a.right)
             return True, gast.BinOp(left, a.op, a.right)
     return False, a
 
@@ -207,11 +209,17 @@ def subtract(a: gast.expr, b: gast.expr) -> gast.expr:
     return add(a, negative(b))
 
 
-def multiply(a: gast.expr, b: gast.expr) -> gast.expr:
+def multiply(a: gast.expr, b: gast.expr, floating: Callable[[gast.expr], bool] = lambda e: True) -> gast.expr:
     """The product a * b of a cotangent and a factor; ones vanish, signs move outwards, 1 / y becomes a
-    division."""
+    division.
+
+    A factor that is not `floating`, so that it may be an integer or a boolean, keeps the one that makes it a
+    float: NumPy's integers overflow, and its booleans have no minus.
+    """
     if is_number(a) and is_number(b):
         return constant(a.value * b.value)
+    if is_literal(a) and is_number(_sign(a)[1], 1) and not floating(b):
+        return gast.BinOp(constant(-1.0 if _sign(a)[0] else 1.0), gast.Mult(), b)
     if is_number(a, 1):
         return b
     if is_number(b, 1):

@@ -140,33 +140,29 @@ def _own(body: Iterable[Any]) -> Iterator[Any]:
 
 def bound_names(body: Iterable[Any]) -> set[str]:
     """Names that a body binds in its own scope."""
-    found: set[str] = set()
-    for node in _own(body):
-        kind = type(node)
-        if kind is gast.Name:
-            if type(node.ctx) is gast.Store:
-                found.add(node.id)
-        elif kind not in _BINDERS:
-            continue
-        elif kind is gast.Import or kind is gast.ImportFrom:
-            found.update((a.asname or a.name).split(".")[0] for a in node.names)
-        elif kind is gast.MatchMapping:
-            if node.rest:
-                found.add(node.rest)
-        elif node.name:
-            found.add(getattr(node.name, "id", node.name))
-    return found
+    return set(_bindings(body))
 
 
 def binding_counts(body: Iterable[Any]) -> Counter[str]:
     """How often a body binds each name in its own scope."""
-    found: Counter[str] = Counter()
+    return Counter(_bindings(body))
+
+
+def _bindings(body: Iterable[Any]) -> Iterator[str]:
     for node in _own(body):
-        if type(node) is gast.Name and type(node.ctx) is gast.Store:
-            found[node.id] += 1
-        elif type(node) in (gast.FunctionDef, gast.ClassDef):
-            found[node.name] += 1
-    return found
+        kind = type(node)
+        if kind is gast.Name:
+            if type(node.ctx) is gast.Store:
+                yield node.id
+        elif kind not in _BINDERS:
+            continue
+        elif kind is gast.Import or kind is gast.ImportFrom:
+            yield from ((a.asname or a.name).split(".")[0] for a in node.names)
+        elif kind is gast.MatchMapping:
+            if node.rest:
+                yield node.rest
+        elif isinstance(node.name, str):  # the name of a handler is a node
+            yield node.name
 
 
 _COMPOUND = {

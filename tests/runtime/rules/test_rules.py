@@ -297,6 +297,25 @@ def test_has_inputs(rule: Rule) -> None:
     assert rule.linear or rule.partials or rule.forward, f"{rule.name} needs a forward rule"
 
 
+def shared(value: Any, given: list[Any]) -> bool:
+    arrays = [[x for x in leaves(v) if isinstance(x, np.ndarray)] for v in (value, given)]
+    return any(np.shares_memory(a, b) for a in arrays[0] for b in arrays[1])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rule, function, case", list(cases()))
+def test_values_of_no_dimension_are_fresh_too(rule: Rule, function: Any, case: Case) -> None:
+    """Functions that give back what they were given do so for arrays of no dimension at most."""
+    if rule.alias != "fresh" or not any(type(a) is float for a in case.args):
+        pytest.skip("not fresh, or without a number")
+    args = [np.array(a) if type(a) is float else a for a in case.args]
+    try:
+        y = function(*args, **case.kwargs)
+    except (TypeError, ValueError):
+        pytest.skip("takes no arrays of no dimension")
+    assert not shared(y, args), "the result shares memory with an argument"
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("rule, function, case", list(cases()))
 def test_rule(rule: Rule, function: Any, case: Case) -> None:
@@ -304,6 +323,8 @@ def test_rule(rule: Rule, function: Any, case: Case) -> None:
     assert bound.active, "the case has no argument to differentiate"
     kept = mapped(np.copy, list(bound.active.values()))
     y = bound.value({})
+    if rule.alias == "fresh":
+        assert not shared(y, [*case.args, *case.kwargs.values()]), "the result shares memory with an argument"
     random = Random(0)
     g = mapped(random.like, numbers(y))
     g_kept = mapped(np.copy, g)
