@@ -1178,6 +1178,8 @@ class Emitter:
                     setattr(s, field_, self.rewritten(inner))
             for h in getattr(s, "handlers", []):
                 h.body = self.rewritten(h.body)
+            out += self.guards(s)
+            out += self.pass_.before.get(id(s), [])
             if getattr(s, "repeated", False):  # np.add.at, of which the passes see an update
                 function = np.add if isinstance(s.op, gast.Add) else np.subtract
                 at_ = gast.Attribute(
@@ -1185,10 +1187,8 @@ class Emitter:
                 )
                 index = as_index(clone(s.target.slice))
                 out.append(expression(call(at_, name(s.target.value.id), index, clone(s.value)), s))
-                continue
-            out += self.guards(s)
-            out += self.pass_.before.get(id(s), [])
-            out += self.pass_.replaced.get(id(s), [s])
+            else:
+                out += self.pass_.replaced.get(id(s), [s])
             out += self.pass_.after.get(id(s), [])
         return out
 

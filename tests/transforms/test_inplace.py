@@ -208,7 +208,7 @@ def test_a_check_of_what_may_be_unbound():
         g = np.array([[x, x], [x, x * x]]) * 2.0
         if g[0, 0] > 100:
             for e, _ in g:
-                kept = [lambda t: e]
+                kept = [lambda t: e]  # noqa: B023
             x = x * kept[0](1.0)
         g[1] = 2 * x
         return np.sum(g) * x
