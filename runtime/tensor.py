@@ -358,6 +358,8 @@ def _with_alpha(kind: type[Elementwise], compute: Any, input: Any, other: Any, a
     """`input +- alpha * other` as one node, which saves nothing."""
     if as_operand(input) is NotImplemented or as_operand(other) is NotImplemented:
         return NotImplemented
+    if isinstance(alpha, Tensor):
+        raise TypeError("add(): argument 'alpha' must be Number, not Tensor")
     dtype = operand_dtype((input, other))
     if dtype.kind == "b" or (dtype.kind in "iu" and isinstance(alpha, float)):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")

@@ -289,6 +289,8 @@ def full(
     size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor filled with one value, whose dtype follows from the value."""
+    if isinstance(fill_value, Tensor) and fill_value.requires_grad:
+        raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not Tensor")
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     d = as_dtype(dtype).numpy if dtype is not None else _dtype_of_kind(number_kind(value))
     return made(
@@ -331,6 +333,8 @@ def full_like(
     a = input._array
     d = as_dtype(dtype).numpy if dtype is not None else a.dtype
     xp = arrays.namespace(a) if device is None else _backend(device)
+    if isinstance(fill_value, Tensor) and fill_value.requires_grad:
+        raise TypeError("full_like(): argument 'fill_value' (position 2) must be Number, not Tensor")
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     return made(xp.full(a.shape, fitting(value, d), dtype=d), requires_grad)
 
@@ -351,6 +355,8 @@ def arange(
         bounds = (*bounds, step)
     if not bounds:
         raise TypeError("arange() received an invalid combination of arguments - got ()")
+    if any(isinstance(b, Tensor) and b.requires_grad for b in bounds):
+        raise TypeError("arange(): the bounds must be Numbers, not Tensors that require grad")
     values = [b.item() if isinstance(b, Tensor) else b for b in bounds]
     d = (
         as_dtype(dtype).numpy

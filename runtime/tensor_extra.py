@@ -384,7 +384,9 @@ def quantile(
     """The q-th quantiles, linear between the sorted values; nan where a value is nan."""
     if interpolation != "linear":
         raise NotImplementedError("quantile interpolates linearly only")
-    x = input.reshape(-1) if dim is None else input.movedim(dim, -1)
+    if not input.numel():
+        raise RuntimeError("quantile() input tensor must be non-empty")
+    x = input.reshape(-1) if dim is None or not input.ndim else input.movedim(dim, -1)
     qs = q if isinstance(q, Tensor) else wrap(x._array.dtype.type(q))
     if qs._array.dtype != x._array.dtype:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
@@ -395,7 +397,8 @@ def quantile(
     low = np.floor(at).astype(np.int64)
     high = np.ceil(at).astype(np.int64)
     a, b = (ordered[..., wrap(i)] for i in (low, high))
-    out = (a + (b - a) * wrap((at - low).astype(x._array.dtype))).movedim(-1, 0)
+    weight = qs.reshape(-1) * (x.shape[-1] - 1) - wrap(low.astype(x._array.dtype))
+    out = (a + (b - a) * weight).movedim(-1, 0)
     missing = np.any(np.isnan(x._array), axis=-1)
     if bool(np.any(missing)):
         out = out.masked_fill(wrap(missing), math.nan)

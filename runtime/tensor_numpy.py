@@ -13,7 +13,7 @@ import numpy as np
 
 from srcgrad.runtime import arrays, support
 from srcgrad.runtime.autograd.nodes import Elementwise, _positions, elementwise_node, rule_node
-from srcgrad.runtime.autograd.record import call, elementwise, raw_of, tracked
+from srcgrad.runtime.autograd.record import BY_SHAPE, call, elementwise, raw_of, tracked
 from srcgrad.runtime.errors import NoRule
 from srcgrad.runtime.rules.table import Rule, find
 from srcgrad.runtime.tensor import FUNCTIONS, _add, _div, _mul, _neg, _sub, cast, operand_dtype, write_out
@@ -231,10 +231,6 @@ def _again(source: Tensor, function: Any, before: Any, after: Any, named: Any, i
     return result if index is None else result[index]
 
 
-_BY_SHAPE: dict[Any, str] = {np.full_like: "a"}
-"""Parameters of which only the shape matters."""
-
-
 def _refuse_others(rule: Rule, positional: list[Any], named: dict[str, Any]) -> None:
     """A tracked Tensor in a place for which the rule has no derivative is refused, never taken as
     constant."""
@@ -245,7 +241,7 @@ def _refuse_others(rule: Rule, positional: list[Any], named: dict[str, Any]) -> 
     star = _positions(rule)[1]
     for i, value in enumerate(positional):
         name = rule.parameters[i if star is None else min(i, star)].name
-        if name not in rule.wrt and name != _BY_SHAPE.get(function):
+        if name not in rule.wrt and name != BY_SHAPE.get(function):
             given.append((name, value))
     for name, value in given:
         if tracked((value,)):

@@ -620,6 +620,8 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
         )
     if p == "nuc":
         return call(rule_node("LinalgNuclearBackward0", np.linalg.norm), (input, "nuc"))
+    if isinstance(p, Tensor):
+        raise TypeError("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not Tensor")
     order = 2.0 if p is None or p == "fro" else float(p)
     axis = axes_of(dim, input._array.ndim)
     with arrays.quiet():

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.runtime import support
 from srcgrad.runtime.autograd import modes
 from srcgrad.runtime.autograd.graph import (
     LEAF,
@@ -112,6 +113,9 @@ def elementwise(
             tracked = True
     if not tracked or result._array.dtype.kind not in "fc":
         return result
+    for name, value in keywords.items():
+        if isinstance(value, Tensor):
+            raise TypeError(f"argument '{name}' must be Number, not Tensor")
     like: tuple[Any, ...] | None = None
     shape, kind_ = result._array.shape, result._array.dtype
     cast = None
@@ -206,6 +210,8 @@ def record_rule(
                 if d != out_dtype:
                     adjust = True
                     like[-1] = stand_in(x._array)
+    if len(args) > len(positions):
+        _refuse_tracked(rule, positions, args)
     made = recipe(rule, tuple(needs))
     if kind.keep is not None:
         made = _keeping(rule, tuple(needs), kind.keep == "both")
@@ -261,6 +267,26 @@ def record_rule(
             node.counter, node.version = None, 0
     if modes.watched:
         announce(node)
+
+
+BY_SHAPE: dict[Any, str] = {np.full_like: "a"}
+"""Parameters of which only the shape matters."""
+
+
+def _refuse_tracked(rule: Rule, positions: tuple[int, ...], args: Sequence[Any]) -> None:
+    """A tracked Tensor where the rule has no derivative is refused: it would be taken for a constant."""
+    if rule.functions[0] in BY_SHAPE or getattr(rule.functions[0], "__module__", "") == support.__name__:
+        return  # these read the shape of a Tensor
+    for i, x in enumerate(args):
+        if i not in positions and isinstance(x, Tensor) and target_of(x) is not None:
+            raise not_differentiable(rule.name, rule.parameters[i].name)
+
+
+def not_differentiable(name: str, argument: str) -> RuntimeError:
+    return RuntimeError(
+        f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input "
+        "cannot have requires_grad True: detach it."
+    )
 
 
 NOTHING: dict[str, Any] = {}

@@ -284,6 +284,8 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     >>> sg.nn.functional.glu(sg.tensor([3.0, 0.0]))
     tensor([1.5000])
     """
+    if input.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
     first, second = chunk(input, 2, dim)
     return first * sigmoid(second)
 

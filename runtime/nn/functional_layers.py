@@ -13,7 +13,7 @@ import numpy as np
 from srcgrad.runtime.arrays import beside
 from srcgrad.runtime.autograd.modes import no_grad
 from srcgrad.runtime.autograd.nodes import rule_node
-from srcgrad.runtime.autograd.record import call, record_plain, tracked
+from srcgrad.runtime.autograd.record import call, not_differentiable, record_plain, tracked
 from srcgrad.runtime.rules import neural_conv, neural_loss
 from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_guards import without_array
@@ -254,6 +254,8 @@ def batch_norm(
     for name, x in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight)):
         if x is not None and x.numel() != a.shape[1]:
             raise RuntimeError(f"{name} should contain {a.shape[1]} elements not {x.numel()}")
+        if name != "weight" and tracked((x,)):
+            raise not_differentiable("native_batch_norm", name)
     w, b = _per_channel(weight, a.ndim), _per_channel(bias, a.ndim)
     if not training:
         mean, var = _per_channel(running_mean, a.ndim), _per_channel(running_var, a.ndim)

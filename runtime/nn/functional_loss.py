@@ -12,12 +12,13 @@ import numpy as np
 
 from srcgrad.runtime.arrays import beside, quiet
 from srcgrad.runtime.autograd.nodes import rule_node
-from srcgrad.runtime.autograd.record import call, record_plain, tracked
+from srcgrad.runtime.autograd.record import call, not_differentiable, record_plain, tracked
 from srcgrad.runtime.nn.functional_activation import logsigmoid
 from srcgrad.runtime.nn.functional_layers import pairwise_distance
 from srcgrad.runtime.rules import neural_loss
 from srcgrad.runtime.tensor import shape_mismatch, type_name
 from srcgrad.runtime.tensor_base import Tensor, wrap
+from srcgrad.runtime.tensor_guards import must_be_tensor
 from srcgrad.runtime.tensor_math import where
 from srcgrad.runtime.tensor_reduce import log_softmax
 from srcgrad.runtime.tensor_types import F32, F64
@@ -166,6 +167,9 @@ def nll_loss(
     """Minus the log-probability of the target classes."""
     reduction = _legacy(size_average, reduce, reduction)
     _check(reduction)
+    for place, (name, given) in enumerate((("input", input), ("target", target)), 1):
+        if not isinstance(given, Tensor):
+            raise must_be_tensor("nll_loss", name, place, given)
     i = target._array
     x = input
     if i.dtype.name not in ("int64", "uint8"):
@@ -186,6 +190,8 @@ def nll_loss(
     if bool(np.any(bad)):
         raise IndexError(f"Target {int(i[bad][0])} is out of bounds.")
     w = None if weight is None else weight._array
+    if tracked((weight,)):
+        raise not_differentiable("nll_loss_forward", "weight")
     if w is not None and w.shape != (n,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {n} classes or no classes but got weight tensor "
@@ -211,6 +217,9 @@ def cross_entropy(
     _check(reduction)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    for place, (name, given) in enumerate((("input", input), ("target", target)), 1):
+        if not isinstance(given, Tensor):
+            raise must_be_tensor("cross_entropy_loss", name, place, given)
     dim = 0 if input._array.ndim == 1 else 1
     logp = log_softmax(input, dim)
     if target._array.shape == input._array.shape and target._array.dtype.kind == "f":

@@ -67,6 +67,13 @@ class _Recurrent(Module):
                 UserWarning,
                 stacklevel=3,
             )
+        for name, size in (
+            ("input_size", input_size),
+            ("hidden_size", hidden_size),
+            ("num_layers", num_layers),
+        ):
+            if size <= 0:
+                raise ValueError(f"{name} must be greater than zero")
         if proj_size and self.states == 1:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         if proj_size < 0 or proj_size >= hidden_size > 0:
@@ -116,6 +123,10 @@ class _Recurrent(Module):
         """Nothing to do: there is no fused kernel here."""
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
+        if input.ndim not in (2, 3):
+            raise ValueError(
+                f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D tensor instead"
+            )
         alone = input.ndim == 2
         if input.shape[-1] != self.input_size:
             raise RuntimeError(

@@ -124,7 +124,7 @@ def bce_slope(x, target, weight, pos_weight):
         slope = sigmoid(x) - target
     else:
         slope = 1 - target - (1 + (pos_weight - 1) * target) * sigmoid(-x)
-    return slope if weight is None else slope * weight
+    return weighted(slope, weight)
 
 
 def bce_target_slope(x, weight, pos_weight):
@@ -132,7 +132,7 @@ def bce_target_slope(x, weight, pos_weight):
     slope = -x
     if pos_weight is not None:
         slope = slope + (pos_weight - 1) * (np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0))
-    return slope if weight is None else slope * weight
+    return weighted(slope, weight)
 
 
 def bce(x, target, weight=None, reduction="mean"):
@@ -143,16 +143,34 @@ def bce(x, target, weight=None, reduction="mean"):
     return reduced(loss, reduction)
 
 
-@reverse(bce, at=[(0.2 + 0.5 * P / 4, P), case(0.2 + 0.5 * P / 4, P, P, reduction="none")])
+@reverse(
+    bce,
+    wrt=("x", "target"),
+    at=[(0.2 + 0.5 * P / 4, P), case(0.2 + 0.5 * P / 4, P, P, reduction="none")],
+)
 def bce_rule(g, y, x, target, weight=None, reduction="mean"):
-    slope = share(g, x, reduction) * (x - target) / np.maximum(x * (1 - x), 1e-12)
-    return slope if weight is None else slope * weight
+    return (
+        share(g, x, reduction) * weighted((x - target) / np.maximum(x * (1 - x), 1e-12), weight),
+        share(g, x, reduction) * weighted(_odds(x), weight),
+    )
 
 
 @forward(bce)
-def bce_forward(x_dot, y, x, target, weight=None, reduction="mean"):
-    slope = x_dot * (x - target) / np.maximum(x * (1 - x), 1e-12)
-    return reduced(slope if weight is None else slope * weight, reduction)
+def bce_forward(x_dot, target_dot, y, x, target, weight=None, reduction="mean"):
+    slope = (x - target) / np.maximum(x * (1 - x), 1e-12)
+    return (
+        reduced(x_dot * weighted(slope, weight), reduction),
+        reduced(target_dot * weighted(_odds(x), weight), reduction),
+    )
+
+
+def _odds(x):
+    """The derivative of each term of `bce` for `target`."""
+    return np.maximum(np.log1p(-x), -100) - np.maximum(np.log(x), -100)
+
+
+def weighted(slope, weight):
+    return slope if weight is None else slope * weight
 
 
 def nll_weights(x, target, weight, ignore_index):
