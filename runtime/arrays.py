@@ -7,10 +7,9 @@ it is asked to.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -139,6 +138,8 @@ def expand(array: Array, shape: tuple[int, ...]) -> Array:
     strides = (0,) * lead + tuple(
         0 if array.shape[i] != shape[lead + i] else array.strides[i] for i in range(array.ndim)
     )
+    if array.flags.c_contiguous and array.size:
+        return np.ndarray(shape, array.dtype, array, 0, strides)
     return np.lib.stride_tricks.as_strided(array, shape, strides, writeable=array.flags.writeable)
 
 
@@ -188,10 +189,13 @@ except ImportError:
         np.seterr(**token)
 
 
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    token = hush()
-    try:
-        yield
-    finally:
-        unhush(token)
+class quiet:
+    """`with quiet():` no floating point warnings."""
+
+    __slots__ = ("token",)
+
+    def __enter__(self) -> None:
+        self.token = hush()
+
+    def __exit__(self, *error: Any) -> None:
+        unhush(self.token)

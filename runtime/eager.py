@@ -189,12 +189,12 @@ def get_printoptions() -> dict[str, Any]:
 
 _WITH_OUT = (
     "abs absolute addcdiv addcmul addmm all amax amin any argmax argmin bitwise_and bitwise_not bitwise_or "
-    "bitwise_xor bmm cat ceil clamp clamp_max clamp_min clip concat concatenate conj cross cummax cummin "
+    "bitwise_xor bmm ceil clamp clamp_max clamp_min clip conj cross cummax cummin "
     "cumprod cumsum diag diff dot eq fix floor floor_divide frac gather ge ger greater greater_equal gt "
     "hstack index_select inner inverse isfinite kron kthvalue le lerp less less_equal log_softmax "
     "logical_and logical_not logical_or logical_xor logsumexp lt masked_select matmul matrix_power max "
     "mean median min mm mode mv nanmean nansum ne neg negative norm not_equal outer pow prod "
-    "round sign softmax sort square stack std sum take tensordot topk tril triu trunc var vdot vstack where"
+    "round sign softmax sort square std sum take tensordot topk tril triu trunc var vdot vstack where"
 ).split()
 FUNCTIONS.update(
     {

@@ -129,22 +129,30 @@ def meet(
     **keywords: Any,
 ) -> Any:
     """An elementwise operation in full: promotion, errors in PyTorch's words, recording."""
-    operands = []
+    operands: list[Any] = []
+    raw: list[Any] = []
     for x in inputs:
+        if isinstance(x, Tensor) and (x._array.dtype is F32 or x._array.dtype is F64) and dtype is None:
+            raw.append(x._array)
         x = as_operand(x)
         if x is NotImplemented:
             return NotImplemented
         operands.append(x)
-    dtype = dtype or operand_dtype(operands, floating)
-    raw = [cast(x, dtype) for x in operands]
-    with arrays.quiet():
-        try:
-            out = compute(*raw, **keywords)
-        except ValueError:
-            raise shape_mismatch([np.shape(a) for a in raw]) from None
-        except TypeError:
-            check_devices(raw)
-            raise
+    if len(raw) == len(operands) and all(a.dtype is raw[0].dtype for a in raw):
+        dtype = raw[0].dtype
+    else:
+        dtype = dtype or operand_dtype(operands, floating)
+        raw = [cast(x, dtype) for x in operands]
+    token = arrays.hush()
+    try:
+        out = compute(*raw, **keywords)
+    except ValueError:
+        raise shape_mismatch([np.shape(a) for a in raw]) from None
+    except TypeError:
+        check_devices(raw)
+        raise
+    finally:
+        arrays.unhush(token)
     return elementwise(kind, operands, raw, out, dtype, **keywords)
 
 

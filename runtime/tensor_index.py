@@ -14,7 +14,7 @@ import numpy as np
 from srcgrad.runtime import arrays, support
 from srcgrad.runtime.autograd.graph import LEAF, Node, target_of
 from srcgrad.runtime.autograd.nodes import rule_node, stand_in, version_of, watching
-from srcgrad.runtime.autograd.record import call, record_beside, tracked
+from srcgrad.runtime.autograd.record import call, record_beside, record_one, tracked
 from srcgrad.runtime.tensor import public, shape_mismatch, type_name
 from srcgrad.runtime.tensor_base import Tensor, install, own_memory, shell, wrap
 from srcgrad.runtime.tensor_inplace import (
@@ -29,8 +29,18 @@ from srcgrad.runtime.tensor_inplace import (
     rebase,
 )
 from srcgrad.runtime.tensor_join import tril, triu
-from srcgrad.runtime.tensor_types import TYPE_NAMES, fitting
-from srcgrad.runtime.tensor_views import ALIAS, SELECT, SLICE, dimension, expand, select, unsqueeze, view_of
+from srcgrad.runtime.tensor_types import F32, F64, I64, TYPE_NAMES, fitting
+from srcgrad.runtime.tensor_views import (
+    ALIAS,
+    SELECT,
+    SLICE,
+    attach,
+    dimension,
+    expand,
+    select,
+    unsqueeze,
+    view_of,
+)
 
 INDEX = rule_node("IndexBackward0", operator.getitem)
 UNSQUEEZED = rule_node("UnsqueezeBackward0", operator.getitem)
@@ -199,6 +209,64 @@ def viewed(input: Tensor, key: tuple[Any, ...]) -> Tensor:
     return view_of(input, a[full], kind, (full,), viewed, (key,))
 
 
+def _by_numbers_and_slices(self: Tensor, index: tuple[Any, ...]) -> Tensor | None:
+    """`self[i, :, j:k]` in the common case; None for everything else, and for what fails."""
+    kind = SLICE
+    only_numbers = True
+    for p in index:
+        if type(p) is int:
+            kind = SELECT
+        elif type(p) is slice and p.step is None:
+            only_numbers = False
+            if p.start is not None or p.stop is not None:
+                kind = SLICE
+        else:
+            return None
+    key = (*index, ...)
+    try:
+        array = self._array[key]
+    except (IndexError, TypeError):
+        return None
+    if only_numbers and len(index) > 1 and self._history is not None:
+        return None if len(index) > 2 else _selected(self, array, index)
+    if only_numbers:
+        return view_of(self, array, SELECT, (key,), viewed, (index,))
+    return view_of(self, array, kind, (key,), viewed, (index,))
+
+
+def _selected(self: Tensor, array: Any, index: tuple[int, ...]) -> Tensor:
+    """`self[i][j]`, recorded as the two nodes that it is, without a Tensor in between."""
+    if array.dtype is not F32 and array.dtype is not F64 or not tracked((self,)):
+        return view_of(self, array, SELECT, ((*index, ...),), viewed, (index,))
+    between, result = object.__new__(Tensor), object.__new__(Tensor)
+    between._array, between._counter, between._grad, between._more = (
+        self._array[index[0], ...],
+        None,
+        None,
+        None,
+    )
+    result._array, result._grad = array, None
+    record_one(SELECT, between, self, ((index[0], ...),))
+    record_one(SELECT, result, between, ((index[1], ...),))
+    return attach(result, self, viewed, (index,))
+
+
+def _by_numbers(self: Tensor, index: list[Any]) -> Tensor | None:
+    """`self[[i, j]]`, a copy, in the common case; None for everything else, and for what fails."""
+    for p in index:
+        if type(p) is not int:
+            return None
+    try:
+        key = np.array(index)
+        result = wrap(self._array[key])
+    except (IndexError, OverflowError):
+        return None
+    if self._history is not None and tracked((self,)):
+        record_beside(Index, result, self, (key,))
+        result._history.watched = ()
+    return result
+
+
 def getitem(self: Tensor, index: Any) -> Tensor:
     if type(index) is int and self._array.ndim:
         n = self._array.shape[0]
@@ -207,6 +275,24 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         a = own_memory(self)
         key = (index % n, ...)
         return view_of(self, a[key], SELECT, (key,), select, (0, index))
+    if type(index) is tuple and index and type(self._array) is np.ndarray:
+        out = _by_numbers_and_slices(self, index)
+        if out is not None:
+            return out
+    elif type(index) is Tensor and type(self._array) is type(index._array) is np.ndarray and index.ndim:
+        if index._array.dtype == I64:
+            try:
+                out = _picked(Index, self, self._array[index._array], (index._array,))
+            except IndexError:
+                out = None
+            if out is not None:
+                if out._history is not None:
+                    out._history.watched = [(index, version_of(index))]
+                return out
+    elif type(index) is list and type(self._array) is np.ndarray and 0 < len(index) < 32:
+        out = _by_numbers(self, index)
+        if out is not None:
+            return out
     if type(index) is slice and index.step is None and self._array.ndim:
         start, stop = index.start, index.stop
         if (start is None or type(start) is int) and (stop is None or type(stop) is int):
@@ -428,7 +514,12 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         bad = int(i.min() if i.min() < 0 else i.max())
         raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {a.shape[d]}")
     if all(i.shape[k] == a.shape[k] for k in range(a.ndim) if k != d):
-        return call(GATHER, (input, i, d))
+        if i.ndim == 2 and type(a) is type(i) is np.ndarray:
+            places = np.arange(i.shape[1 - d])
+            out = a[places[:, None], i] if d else a[i, places]
+        else:
+            out = np.take_along_axis(a, i, d)
+        return _picked(GATHER, input, out, (i, d))
     key = [np.arange(n).reshape([-1 if k == j else 1 for j in range(i.ndim)]) for k, n in enumerate(i.shape)]
     key[d] = i
     return call(rule_node("GatherBackward0", operator.getitem), (input, tuple(key)))
@@ -468,7 +559,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """
     d = dimension(dim, input._array.ndim)
     i = index._array
-    if i.dtype.name not in ("int32", "int64"):
+    if i.dtype != I64 and i.dtype != np.int32:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if i.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
@@ -477,7 +568,16 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if i.size and (i.max() >= input._array.shape[d] or i.min() < 0):
         raise IndexError("index out of range in self")
     key = (slice(None),) * d + (np.atleast_1d(i),)
-    return call(INDEX_SELECT, (input, key))
+    return _picked(INDEX_SELECT, input, input._array[key], (key,))
+
+
+def _picked(kind: Any, input: Tensor, out: Any, rest: tuple[Any, ...]) -> Tensor:
+    """Elements of `input`, recorded beside the arrays that say which."""
+    result = wrap(out)
+    if (input._history is not None or input._more is not None) and tracked((input,)):
+        if out.dtype.kind in "fc":
+            record_beside(kind, result, input, rest)
+    return result
 
 
 @public("take")
@@ -553,7 +653,7 @@ def _same_dtype(name: str, self: Tensor, source: Any) -> None:
 def _along(self: Tensor, name: str, dim: int, index: Tensor, source: Tensor | None = None) -> tuple[Any, ...]:
     d = dimension(dim, self._array.ndim)
     i = np.atleast_1d(index._array)
-    if i.dtype.name not in ("int32", "int64"):
+    if i.dtype != I64 and i.dtype != np.int32:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if i.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector")

@@ -12,10 +12,10 @@ import numpy as np
 from srcgrad.runtime import arrays
 from srcgrad.runtime.autograd.nodes import RuleNode, rule_node
 from srcgrad.runtime.autograd.record import call, record_list, record_rule, tracked
-from srcgrad.runtime.tensor import FUNCTIONS, public
+from srcgrad.runtime.tensor import FUNCTIONS, public, write_out
 from srcgrad.runtime.tensor_base import Tensor, install, wrap
 from srcgrad.runtime.tensor_create import convert, shape_argument
-from srcgrad.runtime.tensor_types import result_dtype
+from srcgrad.runtime.tensor_types import F32, F64, result_dtype
 from srcgrad.runtime.tensor_views import (
     CAT,
     CLONE,
@@ -220,11 +220,49 @@ def _joined(tensors: Any) -> list[Tensor]:
     return [convert(x, d) if x._array.dtype != d else x for x in ts]
 
 
+def _plainly(kind: type[RuleNode], tensors: list[Any], d: Any) -> Tensor | None:
+    """Tensors of one floating dtype and of shapes that fit, joined; None for everything else."""
+    dtype: Any = None
+    arrays_: list[Any] = []
+    recorded = False
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            return None
+        a = x._array
+        if dtype is None:
+            dtype, ndim, shape = a.dtype, a.ndim, a.shape
+        if a.dtype is not dtype or type(a) is not np.ndarray or a.ndim != ndim:
+            return None
+        if kind is STACK:
+            if a.shape != shape:
+                return None
+            a = a[None]
+        arrays_.append(a)
+        recorded = recorded or x._history is not None or x._more is not None
+    if (dtype is not F32 and dtype is not F64) or type(d) is not int or not 0 <= d < ndim:
+        return None
+    if kind is STACK and d:
+        return None
+    try:
+        result = wrap(np.concatenate(arrays_, d))
+    except ValueError:
+        return None
+    if recorded and tracked(tensors):
+        record_list(kind, result, tensors, (d,), {"dim": d})
+    return result
+
+
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
     """Join tensors along an existing dimension."""
     if isinstance(tensors, Tensor):
         raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     tensors = list(tensors)
+    if out is None and axis is None:
+        joined = _plainly(CAT, tensors, dim)
+        if joined is not None:
+            return joined
+    elif out is not None:
+        return write_out(out, cat(tensors, dim, axis=axis), *tensors)
     if not tensors:
         raise ValueError("cat(): expected a non-empty list of Tensors")
     ts = _joined(tensors)
@@ -249,6 +287,11 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None)
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     """Join tensors along a new dimension."""
     tensors = list(tensors)
+    if out is not None:
+        return write_out(out, stack(tensors, dim), *tensors)
+    joined = _plainly(STACK, tensors, dim)
+    if joined is not None:
+        return joined
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     ts = _joined(tensors)

@@ -107,7 +107,7 @@ def matmul_(self: Tensor, other: Any) -> Any:
         if self._more is not None or other._more is not None:
             if not tracked((self, other)):
                 return result
-        if kind is MM and (a.dtype is F32 or a.dtype is F64):
+        if (a.dtype is F32 or a.dtype is F64) and (kind is MM or (kind is BMM and a.shape[0] == b.shape[0])):
             record_plain(kind, result, (self, other))
         else:
             record_rule(kind, result, (self, other), {})
@@ -225,6 +225,12 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     if beta != 1 or alpha != 1:
         return beta * input + alpha * matmul_(mat1, mat2)
     _check(mat1._array, mat2._array)
+    x, a, b = input._array, mat1._array, mat2._array
+    if x.dtype is a.dtype and (a.dtype is F32 or a.dtype is F64) and x.ndim <= 2:
+        result = wrap(ADDMM.function(x, a, b))
+        if tracked((input, mat1, mat2)):
+            record_plain(ADDMM, result, (input, mat1, mat2))
+        return result
     return call(ADDMM, (input, mat1, mat2))
 
 

@@ -23,7 +23,15 @@ from srcgrad.runtime.autograd.nodes import (
     version_of,
     watching,
 )
-from srcgrad.runtime.autograd.record import announce, call, elementwise, raw_of, tracked
+from srcgrad.runtime.autograd.record import (
+    announce,
+    call,
+    elementwise,
+    raw_of,
+    record_behind,
+    record_one,
+    tracked,
+)
 from srcgrad.runtime.rules import neural
 from srcgrad.runtime.tensor import (
     FUNCTIONS,
@@ -374,9 +382,14 @@ def _two(
     by_number: type[Elementwise] | None = None,
     only_tensors: bool = False,
 ) -> Any:
+    fast = fast_operator(kind, compute, lambda x, y: meet(kind, compute, (x, y), floating), risky=True)
+
     def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
-        if only_tensors and not isinstance(other, Tensor):
-            raise must_be_tensor(name, "other", 1, other)
+        if only_tensors:
+            if not isinstance(other, Tensor):
+                raise must_be_tensor(name, "other", 1, other)
+            if out is None and isinstance(input, Tensor):
+                return fast(input, other)
         if check is not None and as_operand(other) is not NotImplemented:
             check(input, other)
         used = kind if by_number is None or isinstance(other, Tensor) else by_number
@@ -505,6 +518,13 @@ def _chosen(kind: Any, condition: Any, x: Any, y: Any) -> Tensor:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {c.dtype}"
         )
+    if type(x) is type(y) is Tensor:
+        a, b = x._array, y._array
+        if a.dtype is b.dtype and (a.dtype is F32 or a.dtype is F64) and c.shape == a.shape == b.shape:
+            result = wrap(np.where(c, a, b))
+            if tracked((x, y)):
+                record_behind(kind, result, condition, (x, y))
+            return result
     dtype = operand_dtype((x, y))
     sides = [convert(s, dtype) if isinstance(s, Tensor) else wrap(fitting(s, dtype)) for s in (x, y)]
     try:
@@ -545,9 +565,17 @@ def masked(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if isinstance(filler, Tensor):
         filler = convert(filler, input._array.dtype)
     keep = mask.logical_not() if isinstance(mask, Tensor) else ~mask
+    a = input._array
+    if not isinstance(filler, Tensor) and (a.dtype is F32 or a.dtype is F64) and isinstance(mask, Tensor):
+        if mask._array.shape == a.shape:
+            result = wrap(np.where(keep._array, a, filler))
+            if tracked((input,)):
+                record_behind(MASKED_FILL, result, keep, (input,), (filler,))
+                result._history.watched = [(mask, version_of(mask))]
+            return result
     try:
         kind = MASKED_FILL_TENSOR if isinstance(filler, Tensor) else MASKED_FILL
-        result: Tensor = call(kind, (keep, input, filler))
+        result = call(kind, (keep, input, filler))
         if isinstance(mask, Tensor) and result._history is not None:
             result._history.watched = [(mask, version_of(mask))]
     except ValueError:
@@ -573,7 +601,10 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, _kind: Any = None)
         if min is not None or max is not None:  # the common case, bare
             a = input._array if min is None else np.maximum(input._array, min)
             a = a if max is None else np.minimum(a, max)
-            return call(CLIP, (input, min, max), out=a, shown={"min": min, "max": max})
+            result = wrap(a)
+            if (input._history is not None or input._more is not None) and tracked((input,)):
+                record_one(CLIP, result, input, (min, max), shown={"min": min, "max": max})
+            return result
     from srcgrad.runtime.tensor_create import convert
 
     if min is None and max is None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 import warnings
 from collections import namedtuple
@@ -221,17 +222,21 @@ PAIRS: dict[str, Any] = {
 }
 
 
+_NEW_AXIS = [(slice(None),) * d + (None, ...) for d in range(64)]
+_FIRST = [(slice(None),) * d + (0,) for d in range(64)]
+
+
 def _along(
     kind: Any, input: Tensor, indices: Any, axis: int, keepdim: bool, name: str, values: Any = None
 ) -> Any:
     """Values at `indices` along `axis`, as a named pair."""
     a = input._array
-    picked = np.expand_dims(indices, axis) if not keepdim or indices.ndim < a.ndim else indices
+    picked = indices[_NEW_AXIS[axis]] if not keepdim or indices.ndim < a.ndim else indices
     if values is None:
         values = np.take_along_axis(a, picked, axis)
-    first = (slice(None),) * axis + (0,)
+    first = _FIRST[axis]
     result = wrap(values if keepdim else values[first])
-    if tracked((input,)):
+    if (input._history is not None or input._more is not None) and tracked((input,)):
         full = wrap(values)
         record_beside(kind, full, input, (picked, axis), {"dim": axis, "keepdim": keepdim})
         if keepdim:
@@ -288,7 +293,7 @@ def _squeezed_kind(kind: Any) -> type:
     return found
 
 
-def _extremum(name: str, compute: Callable[..., Any], where: Callable[..., Any]) -> Any:
+def _extremum(name: str, compute: Any, where: str) -> Any:
     def function(
         input: Tensor,
         dim: Any = None,
@@ -313,15 +318,20 @@ def _extremum(name: str, compute: Callable[..., Any], where: Callable[..., Any])
                     f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
                     "reduction dim with the 'dim' argument."
                 )
-            return called(EXTREMUM[name, False], input, compute(a))
+            plain = type(a) is np.ndarray
+            return called(EXTREMUM[name, False], input, compute.reduce(a, None) if plain else compute_all(a))
         d = dimension(dim, a.ndim)
         if a.ndim == 0:
             return PAIRS[name](_alone(EXTREMUM[name, True], input), wrap(np.int64(0)))
         if a.shape[d] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-        values = compute(a, axis=d, keepdims=True)
-        return _along(EXTREMUM[name, True], input, where(a, axis=d), d, keepdim, name, values)
+        if type(a) is np.ndarray:
+            values = compute.reduce(a, d, None, None, True)
+            return _along(EXTREMUM[name, True], input, getattr(a, where)(d), d, keepdim, name, values)
+        values = compute_all(a, axis=d, keepdims=True)
+        return _along(EXTREMUM[name, True], input, getattr(np, where)(a, axis=d), d, keepdim, name, values)
 
+    compute_all = getattr(np, name)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"The {name}imum of all elements (ties share the gradient), or values and indices along `dim`."
@@ -329,8 +339,8 @@ def _extremum(name: str, compute: Callable[..., Any], where: Callable[..., Any])
     return public(name)(function)
 
 
-max = _extremum("max", np.max, np.argmax)
-min = _extremum("min", np.min, np.argmin)
+max = _extremum("max", np.maximum, "argmax")
+min = _extremum("min", np.minimum, "argmin")
 
 
 def _amax(name: str, compute: Callable[..., Any]) -> Any:
@@ -551,7 +561,17 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 # --- statistics ---------------------------------------------------------------------------------------------
 
 
-def _spread(name: str, kind: Any, compute: Callable[..., Any]) -> Any:
+def _variance(a: Any, axis: Axis, ddof: Any, keepdims: bool) -> Any:
+    if type(a) is not np.ndarray or a.dtype not in (F32, F64):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return np.var(a, axis=axis, ddof=ddof, keepdims=keepdims)
+    n = _count_of(a.shape, axis)
+    d = a - _ADD(a, axis=axis, keepdims=True) / a.dtype.type(n)
+    return _ADD(d * d, axis=axis, keepdims=keepdims) / a.dtype.type(builtins.max(n - ddof, 0))
+
+
+def _spread(name: str, kind: Any) -> Any:
     def function(
         input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,
         correction: Any = None,
@@ -575,9 +595,8 @@ def _spread(name: str, kind: Any, compute: Callable[..., Any]) -> Any:
             )
         keywords = {"axis": d, "ddof": ddof, "keepdims": keepdim or keepdims}
         with arrays.quiet():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)
-                out = compute(input._array, **keywords)
+            out = _variance(input._array, d, ddof, keepdim or keepdims)
+            out = np.sqrt(out) if name == "std" else out
         return call(kind, (input,), keywords, out=out, shown=_shown(dim, d, keepdim))
 
     function.__name__ = function.__qualname__ = name
@@ -585,8 +604,8 @@ def _spread(name: str, kind: Any, compute: Callable[..., Any]) -> Any:
     return public(name)(function)
 
 
-var = _spread("var", VAR, np.var)
-std = _spread("std", STD, np.std)
+var = _spread("var", VAR)
+std = _spread("std", STD)
 
 
 def var_mean(input: Tensor, dim: Any = None, **keywords: Any) -> tuple[Tensor, Tensor]:

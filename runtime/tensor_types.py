@@ -111,6 +111,7 @@ TYPE_NAMES = {
     "complex64": "ComplexFloatTensor", "complex128": "ComplexDoubleTensor",
 }  # fmt: skip
 SCALAR_NAMES = {n: t.removesuffix("Tensor").replace("Complex", "Complex") for n, t in TYPE_NAMES.items()}
+I64 = np.dtype("int64")
 F32, F64 = float32.numpy, float64.numpy
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from srcgrad.runtime import arrays
 from srcgrad.runtime.autograd.modes import paused, state
 from srcgrad.runtime.autograd.nodes import RuleNode, rule_node
-from srcgrad.runtime.autograd.record import NOTHING, call, record_one, record_rule, tracked
+from srcgrad.runtime.autograd.record import NOTHING, call, record_one, record_parts, record_rule, tracked
 from srcgrad.runtime.tensor import public
 from srcgrad.runtime.tensor_base import More, Tensor, install, own_memory, wrap
 from srcgrad.runtime.tensor_create import shape_argument
@@ -164,6 +164,22 @@ def resolved(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return shape
 
 
+def _plainly(input: Tensor, shape: tuple[Any, ...], function: Any) -> Tensor | None:
+    """`input` in another shape in the common case, contiguous memory and a shape that fits; else None."""
+    a = input._array
+    if type(a) is not np.ndarray or not a.flags.c_contiguous:
+        return None
+    for s in shape:
+        if type(s) is not int and (type(s) is not tuple or len(shape) != 1):
+            return None
+    try:
+        array = a.reshape(*shape)
+    except (ValueError, TypeError):
+        return None
+    new = array.shape
+    return view_of(input, array, VIEW, (new,), function, (new,))
+
+
 @public("view", function=False)
 def view(self: Tensor, *shape: Any, size: Any = None) -> Tensor:
     """The same memory in another shape (or reinterpreted as another dtype)."""
@@ -171,12 +187,15 @@ def view(self: Tensor, *shape: Any, size: Any = None) -> Tensor:
         if size is None:
             raise TypeError("view() received an invalid combination of arguments - got ()")
         shape = (size,)
+    again = _plainly(self, shape, view)
+    if again is not None:
+        return again
     if len(shape) == 1 and isinstance(shape[0], Dtype | np.dtype):
         try:
-            again = own_memory(self).view(as_dtype(shape[0]).numpy)
+            other = own_memory(self).view(as_dtype(shape[0]).numpy)
         except ValueError as error:
             raise RuntimeError(f"view as {shape[0]}: {error}") from None
-        return attach(wrap(again), self, view, shape)
+        return attach(wrap(other), self, view, shape)
     new = resolved(shape_argument(shape), self._array.size)
     a = own_memory(self)
     try:
@@ -196,6 +215,10 @@ def view(self: Tensor, *shape: Any, size: Any = None) -> Tensor:
 def reshape(input: Tensor, *sizes: Any, shape: Any = None, order: str = "C") -> Tensor:
     """Another shape: a view where possible, else a copy. (`order="F"` is NumPy's: first index fastest.)"""
     shape = sizes if shape is None else (shape,)
+    if order == "C":
+        again = _plainly(input, shape, reshape)
+        if again is not None:
+            return again
     if order == "F":
         turned = permute(input, tuple(range(input.ndim))[::-1])
         wanted = resolved(shape_argument(shape), input._array.size)
@@ -371,7 +394,8 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A new dimension of size 1."""
     a = own_memory(input)
     d = dimension(dim, a.ndim + 1)
-    return view_of(input, np.expand_dims(a, d), UNSQUEEZE, (d,), unsqueeze, (d,))
+    shape = a.shape
+    return view_of(input, a.reshape((*shape[:d], 1, *shape[d:])), UNSQUEEZE, (d,), unsqueeze, (d,))
 
 
 @public("squeeze")
@@ -603,9 +627,11 @@ def _several(
     steps: list[Any],
 ) -> tuple[Tensor, ...]:
     results = [wrap(p) for p in parts]
-    recorded = tracked((source,))
-    if recorded:
-        record_rule(kind, results, (source, *args), keywords)
+    if tracked((source,)):
+        if source._array.dtype is F32 or source._array.dtype is F64:
+            record_parts(kind, results, source, args, keywords)
+        else:
+            record_rule(kind, results, (source, *args), keywords)
     name = kind.__name__.removesuffix("Backward0")
     for r, (function, step) in zip(results, steps, strict=True):
         attach(r, source, function, step, f"multiple:{name}" if state.recording else "no_grad")

@@ -376,7 +376,7 @@ class RuleNode(RuleUser):
     saves: bool
     plain: bool
     """Made by `record_plain`: nothing to convert, broadcast, conjugate or collect."""
-    plans: ClassVar[dict[int, Any]]
+    plans: ClassVar[dict[Any, Any]]
     hides_none: ClassVar[bool] = False
     """Whether an argument that is None has no place among `next_functions`."""
     keywords: dict[str, Any]

@@ -63,7 +63,16 @@ def record_elementwise(
     node = _new(kind)
     node._targets, node._number, node._extras = targets[:1] if kind.single else targets, next(numbers), None
     if keywords:
-        made = dataclasses.replace(made, function=functools.partial(made.function, **keywords))
+        key: Any = (mask, *keywords.items())
+        try:
+            found = kind.recipes.get(key)
+        except TypeError:  # an array among them
+            key, found = None, None
+        if found is None:
+            found = dataclasses.replace(made, function=functools.partial(made.function, **keywords))
+            if key is not None and len(kind.recipes) < 100:
+                kind.recipes[key] = found
+        made = found
     node.recipe, node.like, node.dtype = made, like, dtype
     keeps = made.keeps
     saved: list[Any] = []
@@ -394,6 +403,53 @@ def record_plain(
     else:
         node.out = result._array if made.outline else None
         node.counter = None
+    if modes.watched:
+        announce(node)
+
+
+def record_parts(
+    kind: type[RuleNode], results: list[Tensor], x: Tensor, rest: tuple[Any, ...], keywords: dict[str, Any]
+) -> None:
+    """`record_rule` for the parts of one Tensor of a real dtype, of which the rule reads the shape."""
+    made, keeps, _ = kind.plans.get(1) or _plan(kind, 1, 1)
+    node: Any = _new(kind)
+    node._targets, node._number, node._extras = (target_of(x),), next(numbers), None
+    node.recipe, node.keywords, node.layout, node.complex = made, keywords, _LAYOUTS[1], False
+    node.like, node.plain, node.saves, node.outputs = None, False, False, len(results)
+    node.saved = [stand_in(x._array) if keeps[0] else None, *rest]
+    node.versions = node.out = node.counter = None
+    node.version = 0
+    for number, t in enumerate(results):
+        t._history = Port(node, number)
+    node.shown = {"like": [stand_in(t._array) for t in results]}
+    if modes.watched:
+        announce(node)
+
+
+def record_behind(
+    kind: type[RuleNode],
+    result: Tensor,
+    first: Tensor,
+    inputs: tuple[Tensor, ...],
+    rest: tuple[Any, ...] = (),
+) -> None:
+    """`record_plain` where a Tensor that has no derivative, a mask, comes before the `inputs`."""
+    targets = tuple([target_of(x) for x in inputs])
+    needs = tuple([t is not None for t in targets]) + (False,) * len(rest)
+    made = kind.plans.get(needs)
+    if made is None:
+        made = kind.plans[needs] = recipe(kind.find_rule(), needs)
+    node: Any = _new(kind)
+    node._targets, node._number, node._extras = targets, next(numbers), None
+    node.recipe, node.keywords, node.layout, node.complex = made, NOTHING, _LAYOUTS[len(inputs)], False
+    node.like, node.shown, node.plain, node.saves, node.outputs = None, None, True, True, 1
+    counter = first._counter
+    moved = counter is not None and counter[0]
+    node.versions = [counter[0], *[0] * (len(inputs) + len(rest))] if counter and moved else None
+    arrays = [x._array for x in inputs]
+    node.saved = [first, *[a if a.nbytes <= _SMALL else stand_in(a) for a in arrays], *rest]
+    result._history = node
+    node.out = node.counter = None
     if modes.watched:
         announce(node)
 

@@ -13,7 +13,14 @@ import numpy as np
 from srcgrad.runtime.arrays import beside
 from srcgrad.runtime.autograd.modes import no_grad
 from srcgrad.runtime.autograd.nodes import rule_node
-from srcgrad.runtime.autograd.record import call, not_differentiable, record_plain, tracked
+from srcgrad.runtime.autograd.record import (
+    call,
+    not_differentiable,
+    record_beside,
+    record_one,
+    record_plain,
+    tracked,
+)
 from srcgrad.runtime.rules import neural_conv, neural_loss
 from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_guards import without_array
@@ -164,7 +171,10 @@ def embedding(
     if max_norm is not None:
         _renormalize(weight, i, max_norm, norm_type)
     places = np.asarray(i) if isinstance(i, np.generic) else i
-    return call(EMBEDDING, (weight, places, padding_idx, scale_grad_by_freq))
+    result = wrap(weight._array[places])
+    if tracked((weight,)):
+        record_beside(EMBEDDING, result, weight, (places, padding_idx, scale_grad_by_freq))
+    return result
 
 
 def _renormalize(weight: Tensor, indices: Any, max_norm: float, norm_type: float) -> None:
@@ -212,13 +222,35 @@ def layer_norm(
     tensor([-1.,  1.])
     """
     n = len(normalized_shape)
-    if tuple(input._array.shape[-n:]) != tuple(normalized_shape):
+    if input._array.shape[-n:] != tuple(normalized_shape):
         raise RuntimeError(
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
             f"{', '.join(map(str, normalized_shape))}], "
             f"but got input of size{list(input._array.shape)}"
         )
-    return call(LAYER_NORM, (input, weight, bias, tuple(range(-n, 0)), eps))
+    return _normalized(LAYER_NORM, input, weight, bias, tuple(range(-n, 0)), eps)
+
+
+_moments: Any = neural_loss.moments_of
+
+
+def _normalized(kind: Any, x: Tensor, w: Any, b: Any, axes: tuple[int, ...], eps: float) -> Tensor:
+    dtype = x._array.dtype
+    given = [t for t in (w, b) if t is not None]
+    if (dtype is F32 or dtype is F64) and len(given) != 1 and all(t._array.dtype is dtype for t in given):
+        arrays = [None if t is None else t._array for t in (w, b)]
+        a = x._array
+        moments = _moments(a, axes, eps) if type(a) is np.ndarray else None
+        result = wrap(kind.function(a, *arrays, axes, eps, moments))
+        if not tracked((x, *given)):
+            return result
+        if given:
+            record_plain(kind, result, (x, w, b), (axes, eps, moments))
+        else:
+            record_one(kind, result, x, (None, None, axes, eps, moments))
+        return result
+    out: Tensor = call(kind, (x, w, b, axes, eps))
+    return out
 
 
 def rms_norm(
@@ -271,7 +303,7 @@ def batch_norm(
         m = a.dtype.type(momentum)
         store(running_mean, (1 - m) * running_mean._array + m * a.mean(axis=axes), checked=False)
         store(running_var, (1 - m) * running_var._array + m * a.var(axis=axes, ddof=1), checked=False)
-    return call(BATCH_NORM, (input, w, b, axes, eps))
+    return _normalized(BATCH_NORM, input, w, b, axes, eps)
 
 
 def group_norm(
@@ -284,7 +316,7 @@ def group_norm(
     """
     shape = input._array.shape
     grouped = reshape(input, (shape[0], num_groups, -1))
-    out = reshape(call(GROUP_NORM, (grouped, None, None, (2,), eps)), shape)
+    out = reshape(_normalized(GROUP_NORM, grouped, None, None, (2,), eps), shape)
     w, b = _per_channel(weight, len(shape)), _per_channel(bias, len(shape))
     out = out if w is None else out * w
     return out if b is None else out + b

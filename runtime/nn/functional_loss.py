@@ -12,7 +12,13 @@ import numpy as np
 
 from srcgrad.runtime.arrays import beside, quiet
 from srcgrad.runtime.autograd.nodes import rule_node
-from srcgrad.runtime.autograd.record import call, not_differentiable, record_plain, tracked
+from srcgrad.runtime.autograd.record import (
+    call,
+    not_differentiable,
+    record_beside,
+    record_plain,
+    tracked,
+)
 from srcgrad.runtime.nn.functional_activation import logsigmoid
 from srcgrad.runtime.nn.functional_layers import pairwise_distance
 from srcgrad.runtime.rules import neural_loss
@@ -21,7 +27,7 @@ from srcgrad.runtime.tensor_base import Tensor, wrap
 from srcgrad.runtime.tensor_guards import must_be_tensor
 from srcgrad.runtime.tensor_math import where
 from srcgrad.runtime.tensor_reduce import log_softmax
-from srcgrad.runtime.tensor_types import F32, F64
+from srcgrad.runtime.tensor_types import F32, F64, I64
 from srcgrad.runtime.tensor_views import broadcast_tensors, unsqueeze
 
 MSE = rule_node("MseLossBackward0", neural_loss.mse)
@@ -32,6 +38,7 @@ BCE_LOGITS = rule_node("BinaryCrossEntropyWithLogitsBackward0", neural_loss.bce_
 NLL = rule_node("NllLossBackward0", neural_loss.nll)
 
 _nll_weights: Any = neural_loss.nll_weights
+_over: Any = neural_loss.reduced
 
 
 def _reduced(values: Tensor, reduction: str) -> Tensor:
@@ -155,6 +162,30 @@ def huber_loss(
     return call(HUBER, (input, target, reduction, delta))
 
 
+def _both_tensors(name: str, input: Any, target: Any) -> None:
+    if not isinstance(input, Tensor):
+        raise must_be_tensor(name, "input", 1, input)
+    if not isinstance(target, Tensor):
+        raise must_be_tensor(name, "target", 2, target)
+
+
+def _plain_nll(x: Tensor, i: Any, reduction: str) -> Tensor | None:
+    """The common case: a row and a class each, all of which count; None for everything else."""
+    a = x._array
+    if type(a) is not np.ndarray or (a.dtype is not F32 and a.dtype is not F64) or i.dtype != I64:
+        return None
+    if a.ndim != 2 or i.ndim != 1 or len(i) != len(a) or not len(i) or np.minimum.reduce(i) < 0:
+        return None
+    try:
+        picked = -a[np.arange(len(i)), i]
+    except IndexError:
+        return None
+    out = wrap(_over(picked, reduction))
+    if (x._history is not None or x._more is not None) and tracked((x,)):
+        record_beside(NLL, out, x, (i, None, None, reduction))
+    return out
+
+
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -167,12 +198,14 @@ def nll_loss(
     """Minus the log-probability of the target classes."""
     reduction = _legacy(size_average, reduce, reduction)
     _check(reduction)
-    for place, (name, given) in enumerate((("input", input), ("target", target)), 1):
-        if not isinstance(given, Tensor):
-            raise must_be_tensor("nll_loss", name, place, given)
+    _both_tensors("nll_loss", input, target)
+    if weight is None and ignore_index < 0:
+        plain = _plain_nll(input, target._array, reduction)
+        if plain is not None:
+            return plain
     i = target._array
     x = input
-    if i.dtype.name not in ("int64", "uint8"):
+    if i.dtype != I64 and i.dtype != np.uint8:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_name(i.dtype)}")
     alone = x._array.ndim == 1
     if alone:
@@ -186,9 +219,10 @@ def nll_loss(
             f"Expected target size {[x._array.shape[0], *x._array.shape[2:]]}, got {list(i.shape)}"
         )
     n = x._array.shape[1]
-    bad = (i != ignore_index) & ((i < 0) | (i >= n))
-    if bool(np.any(bad)):
-        raise IndexError(f"Target {int(i[bad][0])} is out of bounds.")
+    if i.size and (i.min() < 0 or i.max() >= n):
+        bad = (i != ignore_index) & ((i < 0) | (i >= n))
+        if bool(np.any(bad)):
+            raise IndexError(f"Target {int(i[bad][0])} is out of bounds.")
     w = None if weight is None else weight._array
     if tracked((weight,)):
         raise not_differentiable("nll_loss_forward", "weight")
@@ -198,7 +232,9 @@ def nll_loss(
             f"of shape: {list(w.shape)}"
         )
     with quiet():
-        out: Tensor = call(NLL, (x, i, w, ignore_index, reduction))
+        out = wrap(NLL.function(x._array, i, w, ignore_index, reduction))
+    if tracked((x,)):
+        record_beside(NLL, out, x, (i, w, ignore_index, reduction))
     return out[0] if alone and reduction == "none" else out
 
 
@@ -217,9 +253,7 @@ def cross_entropy(
     _check(reduction)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    for place, (name, given) in enumerate((("input", input), ("target", target)), 1):
-        if not isinstance(given, Tensor):
-            raise must_be_tensor("cross_entropy_loss", name, place, given)
+    _both_tensors("cross_entropy_loss", input, target)
     dim = 0 if input._array.ndim == 1 else 1
     logp = log_softmax(input, dim)
     if target._array.shape == input._array.shape and target._array.dtype.kind == "f":

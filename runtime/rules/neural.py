@@ -8,6 +8,7 @@ PyTorch's documentation; the error function is W. J. Cody's rational approximati
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -136,14 +137,25 @@ def relu_rule(y, x):
     return y > 0
 
 
+@functools.lru_cache(maxsize=256)
+def _cell(value, dtype):
+    return np.array(value, dtype)
+
+
+def cell(value, x):
+    """`value` to be computed with beside `x`: for an array a 0-dim array, in half the time of a number."""
+    return _cell(value, x.dtype) if type(x) is np.ndarray else value
+
+
 def sigmoid(x):
     """`1 / (1 + exp(-x))`."""
-    return 1 / (1 + np.exp(-x))
+    one = cell(1, x)
+    return one / (one + np.exp(-x))
 
 
 @elementwise(sigmoid, at=[0.7, X, [-40.0, 40.0]])
 def sigmoid_rule(y, x):
-    return y * (1 - y)
+    return y * (cell(1, y) - y)
 
 
 def logsigmoid(x):
@@ -163,12 +175,13 @@ def silu(x):
 
 @elementwise(silu, at=[0.7, X])
 def silu_rule(y, x):
-    return sigmoid(x) * (1 + x * (1 - sigmoid(x)))
+    s, one = sigmoid(x), cell(1, x)
+    return s * (one + x * (one - s))
 
 
 def gelu(x):
     """`x` times the normal distribution function of `x`."""
-    return x * (0.5 * erfc(-ROOT_HALF * x))
+    return x * (cell(0.5, x) * erfc(cell(-ROOT_HALF, x) * x))
 
 
 @elementwise(gelu, at=[0.7, X])
@@ -381,6 +394,10 @@ def logsumexp_forward(x_dot, y, x, axis=None, keepdims=False):
 
 def softmax(x, axis=-1):
     """`exp(x) / sum(exp(x))` along `axis`."""
+    if type(x) is np.ndarray:
+        e = x - np.maximum.reduce(x, axis, None, None, True)
+        np.exp(e, e)
+        return np.divide(e, np.add.reduce(e, axis, None, None, True), e)
     e = np.exp(x - top(x, axis))
     return e / total(e, axis)
 
@@ -398,6 +415,10 @@ def softmax_forward(x_dot, y, x, axis=-1):
 
 def log_softmax(x, axis=-1):
     """`log(softmax(x))` along `axis`."""
+    if type(x) is np.ndarray:
+        out = x - np.maximum.reduce(x, axis, None, None, True)
+        e = np.add.reduce(np.exp(out), axis, None, None, True)
+        return np.subtract(out, np.log(e, e), out)
     shifted = x - top(x, axis)
     return shifted - np.log(total(np.exp(shifted), axis))
 
@@ -422,6 +443,8 @@ def safe_ratio(a, b):
 
 def vector_norm(x, p=2.0, axis=None, keepdims=False):
     """The p-norm of the elements along `axis`."""
+    if p == 2 and type(x) is np.ndarray and x.dtype.kind == "f":
+        return np.sqrt(np.add.reduce(x * x, axis=axis, keepdims=keepdims))
     a = np.abs(x)
     if p == math.inf:
         return np.max(a, axis=axis, keepdims=keepdims)

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from srcgrad.runtime.rules.inputs import generic, positive
-from srcgrad.runtime.rules.neural import sigmoid
+from srcgrad.runtime.rules.neural import cell, sigmoid
 from srcgrad.runtime.rules.table import case, forward, reverse
 from srcgrad.runtime.support import expand, put_along, scatter, unbroadcast
 
@@ -19,8 +21,15 @@ P = positive(2, 3)
 def reduced(values, reduction):
     """`values` themselves, their sum, or their mean."""
     if reduction == "mean":
-        return np.mean(values)
+        return mean_of(values)
     return np.sum(values) if reduction == "sum" else values
+
+
+def mean_of(x):
+    """The mean of all values; NumPy's own takes its time."""
+    if type(x) is not np.ndarray or x.itemsize < 4:
+        return np.mean(x)
+    return np.add.reduce(x, None) / x.dtype.type(x.size)
 
 
 def share(g, x, reduction):
@@ -183,12 +192,21 @@ def nll_weights(x, target, weight, ignore_index):
 
 def nll(x, target, weight=None, ignore_index=-100, reduction="mean"):
     """Minus the log-probability (axis 1 of `x`) of each target class."""
+    if _is_plain(x, target, weight, ignore_index):
+        return reduced(-x[np.arange(len(target)), target], reduction)
     w = nll_weights(x, target, weight, ignore_index)
     safe = np.where(target == ignore_index, 0, target)
     picked = np.where(target == ignore_index, 0, -w * np.take_along_axis(x, np.expand_dims(safe, 1), 1)[:, 0])
     if reduction == "mean":
         return np.sum(picked) / np.sum(w)
     return np.sum(picked) if reduction == "sum" else picked
+
+
+def _is_plain(x, target, weight, ignore_index):
+    """The common case: one class for each row, all of them counting alike (`ignore_index` None says so)."""
+    if weight is not None or target.ndim != 1 or x.ndim != 2:
+        return False
+    return ignore_index is None or not (target == ignore_index).any()
 
 
 @reverse(
@@ -201,6 +219,10 @@ def nll(x, target, weight=None, ignore_index=-100, reduction="mean"):
     ],
 )
 def nll_rule(g, y, x, target, weight=None, ignore_index=-100, reduction="mean"):
+    if isinstance(g, np.ndarray | np.generic) and _is_plain(x, target, weight, ignore_index):
+        out = np.zeros(x.shape, g.dtype)
+        out[np.arange(len(target)), target] = -g / len(target) if reduction == "mean" else -g
+        return out
     w = nll_weights(x, target, weight, ignore_index)
     each = np.where(target == ignore_index, 0, -w * (g / np.sum(w) if reduction == "mean" else g))
     safe = np.where(target == ignore_index, 0, target)
@@ -242,6 +264,9 @@ def deviation_root(x, axis, eps):
 
 def standard(x, axis, eps):
     """`x` less its mean, over its deviation."""
+    if type(x) is np.ndarray and x.itemsize >= 4:
+        mean, root = moments_of(x, axis, eps)
+        return (x - mean) * root
     d = x - np.mean(x, axis=axis, keepdims=True)
     return d / np.sqrt(np.mean(d * d, axis=axis, keepdims=True) + eps)
 
@@ -280,9 +305,12 @@ def normalize_by_forward(x_dot, weight_dot, bias_dot, y, x, mean, var, weight, b
     )
 
 
-def normalize(x, weight, bias, axis, eps):
-    """`standard(x) * weight + bias`."""
-    out = standard(x, axis, eps)
+def normalize(x, weight, bias, axis, eps, moments=None):
+    """`standard(x) * weight + bias`; `moments`: its mean and 1 / deviation, if they are known."""
+    if moments is None or type(x) is not np.ndarray:
+        out = standard(x, axis, eps)
+    else:
+        out = (x - moments[0]) * moments[1]
     if weight is not None:
         out = out * weight
     return out if bias is None else out + bias
@@ -296,25 +324,42 @@ def normalize(x, weight, bias, axis, eps):
         (generic(4, 2), generic(2), generic(2, seed=1), (0,), 0.1),
     ],
 )
-def normalize_rule(g, y, x, weight, bias, axis, eps):
+def normalize_rule(g, y, x, weight, bias, axis, eps, moments=None):
     return (
-        standard_adjoint(g if weight is None else g * weight, x, axis, eps),
-        unbroadcast(g * standard(x, axis, eps), weight),
+        standard_adjoint(g if weight is None else g * weight, x, axis, eps, moments),
+        unbroadcast(g * normalize(x, None, None, axis, eps, moments), weight),
         unbroadcast(g, bias),
     )
 
 
 @forward(normalize)
-def normalize_forward(x_dot, weight_dot, bias_dot, y, x, weight, bias, axis, eps):
+def normalize_forward(x_dot, weight_dot, bias_dot, y, x, weight, bias, axis, eps, moments=None):
     moved = standard_adjoint(x_dot, x, axis, eps)
     return moved if weight is None else moved * weight, weight_dot * standard(x, axis, eps), bias_dot + 0 * y
 
 
-def standard_adjoint(g, x, axis, eps):
+def moments_of(x, axis, eps):
+    """The mean of an array along `axis`, and `1 / sqrt(var + eps)`, both kept."""
+    count = math.prod([x.shape[k] for k in axis])
+    mean = np.add.reduce(x, axis, None, None, True) / cell(count, x)
+    d = x - mean
+    d *= d
+    spread = np.add.reduce(d, axis, None, None, True)
+    return mean, cell(math.sqrt(count), x) / np.sqrt(spread + cell(count * eps, x))
+
+
+def standard_adjoint(g, x, axis, eps, moments=None):
     """The cotangent of `x` for `standard(x)`; the same map gives its tangent."""
-    s = standard(x, axis, eps)
-    centred = g - np.mean(g, axis=axis, keepdims=True) - s * np.mean(g * s, axis=axis, keepdims=True)
-    return centred * deviation_root(x, axis, eps)
+    if type(x) is type(g) is np.ndarray and x.itemsize >= 4:
+        mean, root = moments_of(x, axis, eps) if moments is None else moments
+        s = (x - mean) * root
+        total = s * np.add.reduce(g * s, axis, None, None, True)
+        total += np.add.reduce(g, axis, None, None, True)
+        return (g - total / cell(math.prod([x.shape[k] for k in axis]), x)) * root
+    d = x - np.mean(x, axis=axis, keepdims=True)
+    root = 1 / np.sqrt(np.mean(d * d, axis=axis, keepdims=True) + eps)
+    s = d * root
+    return (g - np.mean(g, axis=axis, keepdims=True) - s * np.mean(g * s, axis=axis, keepdims=True)) * root
 
 
 def rms_normalize(x, weight, axis, eps):
