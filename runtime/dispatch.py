@@ -9,6 +9,7 @@ of a function is a dict of those of the variables it has captured, of a bound me
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import types
 from collections.abc import Callable
@@ -272,6 +273,10 @@ def plan_of(
         return make(_operator(function, tuple(map(type, args))), (), "plain", args, kwargs, ())
     if function is operators.attribute:
         return make(_attribute(cast(Any, type(args[0])), args[1]), (), "plain", args, kwargs, ())
+    if getattr(function, "__module__", None) == "dataclasses" and args:
+        written = _of_dataclass(function, cast(Any, type(args[0])), len(args), tuple(kwargs))
+        if written is not None:
+            return make(written, (), "plain", args, kwargs, ())
     if isinstance(function, types.FunctionType) and table.find(function) is None:
         return make(function, data_of(function, args, kwargs), "function", args, kwargs, ())
     if (
@@ -567,6 +572,53 @@ def reader(cls: Any, name: str) -> Any:
     )
     namespace = {"function": cast(Any, found).func, "held": trees.held}
     return made_from(text, "apply", namespace, f"cached {name} of {cls.__qualname__} {id(cls):x}")
+
+
+@functools.lru_cache(maxsize=512)
+def _of_dataclass(function: Any, cls: Any, count: int, keywords: tuple[str, ...]) -> Any:
+    """`dataclasses.replace`, `asdict` and `astuple` for instances of a class, written out; None for other
+    functions."""
+    if not dataclasses.is_dataclass(cls) or count != 1:
+        return None
+    fields = [f for f in dataclasses.fields(cls) if f.init or function is not dataclasses.replace]
+    inner = "[{}]" if function is dataclasses.astuple else "{{{}}}"
+    if function is dataclasses.replace:
+        values = ", ".join(f"{f.name}={f.name if f.name in keywords else 'x.' + f.name}" for f in fields)
+        parameters = ", ".join(["x", "*", *keywords] if keywords else ["x"])
+        text = f"def apply({parameters}):\n    return cls({values})\n"
+        return made_from(text, "apply", {"cls": cls}, f"replace {' '.join(keywords)} {id(cls):x}")
+    if function not in (dataclasses.asdict, dataclasses.astuple) or keywords:
+        return None
+    named = function is dataclasses.asdict
+    values = ", ".join(f"{f.name!r}: part(x.{f.name})" if named else f"part(x.{f.name})" for f in fields)
+    inner = f"{{{values}}}" if named else f"({values}, )"
+    text = f"def apply(x):\n    return {inner}\n" + _PARTS
+    return made_from(
+        text,
+        "apply",
+        {"is_dataclass": _is_record, "whole": function, "ndarray": np.ndarray},
+        f"{function.__name__} {id(cls):x}",
+    )
+
+
+_PARTS = """
+def part(v):
+    if is_dataclass(v):
+        return whole(v)
+    if isinstance(v, list):
+        return [part(x) for x in v]
+    if isinstance(v, tuple):
+        return tuple([part(x) for x in v])
+    if isinstance(v, dict):
+        return {k: part(x) for k, x in v.items()}
+    if isinstance(v, ndarray):
+        return v.copy()
+    return v
+"""
+
+
+def _is_record(v: Any) -> bool:
+    return dataclasses.is_dataclass(v) and not isinstance(v, type)
 
 
 @functools.lru_cache(maxsize=512)

@@ -94,6 +94,10 @@ def absolute(a: Any) -> Any:
     return abs(a)
 
 
+def number(a: Any) -> Any:
+    return float(a)
+
+
 def getitem(a: Any, index: Any) -> Any:
     return a[index]
 
@@ -119,6 +123,7 @@ UNARY: dict[Callable[..., Any], str] = {
     pos: "__pos__",
     invert: "__invert__",
     absolute: "__abs__",
+    number: "__float__",
     getitem: "__getitem__",
     elements: "__iter__",
 }
@@ -127,7 +132,15 @@ NAMES = frozenset({n for pair in BINARY.values() for n in pair} | set(UNARY.valu
 PLAIN: dict[Any, str] = {
     **{f: f"a0 {sign} a1" for f, sign in zip(BINARY, "+ - * / ** ** @ % //".split(), strict=True)},
     power: "a0 ** fixed(a1)",
-    **{neg: "-a0", pos: "+a0", invert: "~a0", absolute: "abs(a0)", getitem: "a0[a1]", elements: "a0"},
+    **{
+        neg: "-a0",
+        pos: "+a0",
+        invert: "~a0",
+        absolute: "abs(a0)",
+        number: "float(a0)",
+        getitem: "a0[a1]",
+        elements: "a0",
+    },
 }
 """The functions that the dispatcher looks at, and what each does where no operand is an object."""
 
@@ -224,6 +237,25 @@ def rebinds(function: Any, a: Any, b: Any) -> bool:
     return bool(methods(function, (a, b)))
 
 
+class Leaving:
+    """Runs `__exit__` of a context manager if its body raises, and only then: else emitted code calls it.
+
+    Raises UnsupportedSyntax where `__exit__` suppresses the exception: what was left undone is not known."""
+
+    def __init__(self, manager: Any) -> None:
+        self.manager = manager
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, place: Any) -> None:
+        if kind is not None and self.manager.__exit__(kind, error, place):
+            raise UnsupportedSyntax(
+                f"a {type(self.manager).__name__} suppressed a {kind.__name__}: the derivative of a body "
+                "that was left half-way can't be followed."
+            )
+
+
 # Attributes that a class computes ---------------------------------------------------------------------------
 
 
@@ -286,7 +318,7 @@ def seen_in(values: Any, depth: int = 4) -> frozenset[type]:
             held = list(v.values())[:20]
         elif kind.__module__.partition(".")[0] not in OTHERS:
             held = list(getattr(v, "__dict__", {}).values())
-            held += [getattr(v, n) for n in _slots(kind) if hasattr(v, n)]
+            held += [getattr(v, n) for n in slots(kind) if hasattr(v, n)]
         if defined(kind) or computed(kind) or carried(kind):
             found.add(kind)
         if depth and held:
@@ -309,8 +341,10 @@ _PLAIN = {
 
 
 @_per_class
-def _slots(cls: type) -> tuple[str, ...]:
-    """The attributes that instances of a class hold in slots."""
-    slots = [vars(c).get("__slots__", ()) for c in cls.__mro__]
-    names = [n for s in slots for n in ((s,) if isinstance(s, str) else s)]
+def slots(cls: Any) -> Any:
+    """The attributes that instances of a class of the user's hold in slots."""
+    if (cls.__module__ or "").partition(".")[0] in OTHERS or issubclass(cls, (tuple, str, int, float)):
+        return ()
+    found = [vars(c).get("__slots__", ()) for c in cls.__mro__]
+    names = [n for s in found for n in ((s,) if isinstance(s, str) else s)]
     return tuple(n for n in names if n not in ("__dict__", "__weakref__"))

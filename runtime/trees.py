@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy as _copy
 import dataclasses
 import functools
+import itertools
 import types
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +32,7 @@ def is_zero(g: Any) -> bool:
 def is_object(x: Any) -> bool:
     """Does `x` carry numbers in attributes?"""
     return (
-        hasattr(x, "__dict__")
+        (hasattr(x, "__dict__") or bool(operators.slots(type(x))))
         and not isinstance(x, (type, types.FunctionType, types.MethodType, types.ModuleType))
         and (not hasattr(x, "__array__") or isinstance(x, np.poly1d))
         and not any(hasattr(type(x), mark) for mark in ("__srcgrad_call__", "__srcgrad_custom__"))
@@ -42,7 +43,13 @@ def attributes(x: Any) -> dict[str, Any]:
     """The attributes of an object that may carry numbers, by name."""
     if dataclasses.is_dataclass(x):
         return {f.name: getattr(x, f.name) for f in dataclasses.fields(x) if hasattr(x, f.name)}
-    return dict(vars(x))
+    return held_in(x)
+
+
+def held_in(x: Any) -> dict[str, Any]:
+    """What an object holds under its attributes' names."""
+    in_slots = {n: getattr(x, n) for n in operators.slots(type(x)) if hasattr(x, n)}
+    return {**getattr(x, "__dict__", {}), **in_slots}
 
 
 def zeros_like(x: Any) -> Any:
@@ -288,12 +295,47 @@ def sequence(x: Any) -> Any:
     """`x` if it can be indexed by position, else the list of what it yields."""
     if isinstance(x, (list, tuple, np.ndarray, range, str)) or hasattr(x, "__array_function__"):
         return x
+    if isinstance(x, (itertools.count, itertools.cycle)):
+        raise UnsupportedSyntax(
+            f"an itertools.{type(x).__name__} has no end: zip it with something that has one, in the loop "
+            "itself."
+        )
     if is_object(x) and operators.defined(type(x)):
         raise UnsupportedSyntax(
             f"a {type(x).__name__} gives its elements by a method that the compiler can't follow here. Let "
             "its `__iter__` be a generator, or return an iterator over a list."
         )
     return list(x)
+
+
+def as_list(x: Any) -> Any:
+    """`x`, which has to be a list: of other things it is not known what a method called `append` does."""
+    if type(x) is not list:
+        raise UnsupportedSyntax(
+            f"a method of a {type(x).__name__} changes it in a way that the derivative can't follow. Use "
+            "a list that has a name of its own."
+        )
+    return x
+
+
+def transposed(rows: Any) -> list[Any]:
+    """`list(zip(*rows))`.
+
+    >>> transposed([[1, 2, 3], [4, 5, 6]])
+    [(1, 4), (2, 5), (3, 6)]
+    """
+    return list(zip(*rows, strict=False))
+
+
+def untransposed(g: Any, rows: Any) -> Any:
+    """The cotangent of `rows` for `transposed(rows)`."""
+    if is_zero(g):
+        return 0.0
+    made = zeros_like([list(r) for r in rows])
+    for i, column in enumerate(g):
+        for j, part_ in enumerate(() if is_zero(column) else column):
+            made[j][i] = part_
+    return [match(m, r) for m, r in zip(made, rows, strict=True)]
 
 
 def equal_length(*lengths: int) -> int:
@@ -600,7 +642,7 @@ def reachable(x: Any) -> list[Any]:
         elif isinstance(value, dict):
             todo.extend(value.values())
         elif is_object(value):
-            todo.extend(vars(value).values())
+            todo.extend(held_in(value).values())
     return found
 
 
@@ -674,6 +716,36 @@ def refuse_property(x: Any, attribute: str, name: str, place: str) -> None:
         )
 
 
+def refuse_twice(x: Any, part: Any, name: str, place: str) -> None:
+    """Raise if the container or object `x` holds `part`, which is written in place, more than once."""
+    if isinstance(x, (*NUMBERS, np.ndarray, str)) or isinstance(part, NUMBERS):
+        return
+    found, seen, todo = 0, set(), [x]
+    while todo:
+        value = todo.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        held: Any = ()
+        if isinstance(value, dict):
+            held = value.values()
+        elif isinstance(value, (list, tuple)):
+            held = () if value and isinstance(value[0], NUMBERS) else value
+        elif is_object(value):
+            held = held_in(value).values()
+        for v in held:
+            if v is part or (
+                isinstance(part, np.ndarray) and isinstance(v, np.ndarray) and np.shares_memory(v, part)
+            ):
+                found += 1
+            elif not isinstance(v, (*NUMBERS, str, np.ndarray)):
+                todo.append(v)
+    if found > 1:
+        raise AliasError(
+            f"{place}: `{name}` holds what is written in place here more than once\nMake copies of its parts."
+        )
+
+
 def refuse_overlap(x: Any, name: str, place: str) -> None:
     """Raise if two parts of the container `x`, into which the function writes, share memory."""
     parts = reachable(x)
@@ -695,7 +767,7 @@ def _held_twice(x: Any, seen: set[int]) -> bool:
     elif isinstance(x, (list, tuple)):
         children = list(x)
     else:
-        children = list(vars(x).values()) if is_object(x) else []
+        children = list(held_in(x).values()) if is_object(x) else []
     for child in children:
         if isinstance(child, (np.ndarray, list, dict)):
             if id(child) in seen:

@@ -254,6 +254,9 @@ class Aliases:
         if self.kind(v) in VALUES:
             return
         fact = self.facts.get(v, UNKNOWN)
+        if op.kind == "repeat" and isinstance(value.left, gast.List):
+            if any(getattr(e, "fact", UNKNOWN).kind not in VALUES for e in value.left.elts):
+                self.repeated.add(v)
 
         def link(a: str, tokens: set[str]) -> None:
             for t in tokens:
@@ -342,7 +345,11 @@ class Aliases:
                 if self.mirrored and {n, other} <= self.varied and not outside:
                     self.shared.append((id(s), n, other))
                     continue
-                if self.kind(n) in ("unknown", "numeric", "bottom"):  # it may be a number: seen when it runs
+                sure = token == n and self.kind(n) in ("list", "dict", "instance")
+                unsure = ("unknown", "numeric", "bottom")
+                if self.kind(n) in unsure or (
+                    sure and self.kind(other) in unsure
+                ):  # it may be a number: seen when it runs
                     self.guards.append((id(s), n, other))
                     continue
                 what = f"`{n}` is written in place here while `{other}` may share its memory"

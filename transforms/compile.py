@@ -768,6 +768,8 @@ class Compiler:
     ) -> tuple[set[str], bool]:
         """Like `effects`, with `p*` for a parameter of which something that it holds may be written."""
         key = (callee.key, classes)
+        if callee.function.__module__ == "dataclasses":  # the dispatcher writes out what they do
+            return set(), True
         if key not in self.effect_cache:
             self.effect_cache[key] = (set(), False)
             try:
@@ -1206,6 +1208,14 @@ class Emitter:
                 constant(place),
             )
             made.append(expression(test, s))
+        for to in s.targets if isinstance(s, gast.Assign) else []:
+            part = getattr(to, "value", None)
+            if isinstance(part, (gast.Subscript, gast.Attribute)) and isinstance(root(part), gast.Name):
+                n = root(part).id
+                if n in self.unit.active and not dataflow.displayed(n, self.unit.tree.body):
+                    where = (constant(n), constant(place))
+                    test = call(self.externals.node(trees.refuse_twice), name(n), clone(part), *where)
+                    made.append(expression(test, s))
         value = getattr(s, "value", None)
         if isinstance(s, (gast.Assign, gast.Expr)) and isinstance(value, gast.Call):
             for n in self.unit.unclear(value):

@@ -107,6 +107,13 @@ class _Desugar:
         pass
 
     def stmt_Expr(self, s: Any, out: Block) -> None:
+        e = s.value
+        if isinstance(e, gast.Call) and len(e.args) == 3 and self.taint.lookup(e.func) is setattr:
+            owner, which, value = e.args
+            if isinstance(which, gast.Constant) and str(which.value).isidentifier() and not e.keywords:
+                place = at(gast.Attribute(owner, which.value, gast.Store()), e)
+                self.stmt_Assign(at(gast.Assign([place], value, None), s), out)
+                return
         if isinstance(s.value, gast.Constant):
             return
         if isinstance(s.value, gast.NamedExpr):
@@ -195,12 +202,10 @@ class _Desugar:
         context = self.expr(first.context_expr, s, out)
         to = first.optional_vars
         head: Block = []
-        if to is not None and self.taint.expr(context):
-            raise self.refuse(
-                first.context_expr, "a context manager that receives a differentiated value", "Pass it later."
-            )
         if to is not None and not (isinstance(to, gast.Name) and self.bindings[to.id] == 1):
             given = self.names.fresh("entered")
+            if self.taint.expr(context):
+                self.taint.names.add(given)
             self.store(to, name(given), s, head)
             to = gast.Name(given, gast.Store(), None, None)
         out.append(at(gast.With([gast.withitem(context, to)], head + self.block(s.body)), s))
@@ -523,9 +528,10 @@ class _Desugar:
         literal = (
             isinstance(which, gast.Constant) and isinstance(which.value, str) and which.value.isidentifier()
         )
-        if not literal or self.taint.lookup(e.func) is not getattr or not isinstance(owner, gast.Name):
+        known = self.taint.lookup(e.func) is getattr and isinstance(owner, gast.Name)
+        if not known or not (literal or (len(e.args) == 3 and not _computed(which))):
             return e
-        read = at(attribute(clone(owner), which.value), e)
+        read = at(attribute(clone(owner), which.value) if literal else call(e.func, clone(owner), which), e)
         if len(e.args) == 2:
             return read
         return at(gast.IfExp(call("hasattr", owner, which), read, e.args[2]), e)
@@ -730,6 +736,11 @@ def _renamed(pattern: Any, names: dict[str, str]) -> Any:
             if isinstance(p, (gast.MatchAs, gast.MatchStar, gast.MatchMapping)) and getattr(p, field, None):
                 setattr(p, field, names[getattr(p, field)])
     return pattern
+
+
+def _computed(e: Any) -> bool:
+    """Does an expression call something, so that it may be evaluated only once?"""
+    return any(isinstance(n, (gast.Call, gast.NamedExpr)) for n in nodes.walk(e))
 
 
 def _has_walrus(e: Any) -> bool:

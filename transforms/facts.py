@@ -12,6 +12,7 @@ without looking at them.
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -338,9 +339,11 @@ class Interpreter:
 
     def stmt_With(self, s: Any) -> None:
         for item in s.items:
-            self.expr(item.context_expr)
+            manager, fact = self.expr(item.context_expr), UNKNOWN
+            if manager.kind == "instance":
+                fact = self.of_method(operators.method(manager.items, "__enter__"), [manager]) or UNKNOWN
             if item.optional_vars is not None:
-                self.store(item.optional_vars, UNKNOWN)
+                self.store(item.optional_vars, fact)
         self.block(s.body)
 
     def stmt_Try(self, s: Any) -> None:
@@ -429,6 +432,8 @@ class Interpreter:
                 return replace(owner, shape=owner.shape[::-1], const=MISSING)
             if e.attr in ("T", "real", "imag"):
                 return replace(owner, const=MISSING)
+        if owner.kind == "instance" and e.attr == "__class__":
+            return Fact("function", const=owner.items)
         if owner.kind == "instance":
             if class_attribute(owner.items, e.attr) is not None:
                 made = self.of_method(dispatch.reader(owner.items, e.attr), [owner])
@@ -603,7 +608,7 @@ class Interpreter:
             if method is not None and not starred:
                 return self.rule(method, [e.func.value.fact, *args], keywords)
             return UNKNOWN
-        if isinstance(e.func, gast.Attribute) and e.func.value.fact.kind == "instance":
+        if isinstance(e.func, gast.Attribute) and e.func.value.fact.kind == "instance" and not func.known:
             found = class_attribute(e.func.value.fact.items, e.func.attr)
             if isinstance(found, types.FunctionType) and self.call_user is not None:
                 return self.call_user(found, [e.func.value.fact, *args], keywords, e, starred)
@@ -625,8 +630,12 @@ class Interpreter:
         if not func.known:
             return UNKNOWN
         function = func.const
-        if function is abs and len(args) == 1:
-            made = self.overloaded(operators.absolute, args[0])
+        if function is type and len(args) == 1 and args[0].kind == "instance":
+            return Fact("function", const=args[0].items)
+        if function in (dataclasses.replace, dataclasses.asdict, dataclasses.astuple):
+            return replace(args[0], const=MISSING) if function is dataclasses.replace and args else UNKNOWN
+        if (function is abs or function is float) and len(args) == 1:
+            made = self.overloaded(operators.absolute if function is abs else operators.number, args[0])
             if made is not None:
                 return made
         if (function is trees.new_object or function is trees.built) and args and args[0].known:

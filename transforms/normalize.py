@@ -14,6 +14,7 @@ Why here: every later pass may ask "which operation made this name?" and get one
 
 from __future__ import annotations
 
+import itertools
 import string
 import types
 from collections.abc import Iterable
@@ -26,7 +27,7 @@ from srcgrad.runtime import operators, trees
 from srcgrad.runtime.errors import UnsupportedSyntax
 from srcgrad.runtime.rules import inplace, table
 from srcgrad.transforms.facts import UNKNOWN, Fact, class_attribute
-from srcgrad.transforms.objects import Objects
+from srcgrad.transforms.objects import Objects, gives_itself
 from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.build import (
@@ -40,6 +41,7 @@ from srcgrad.transforms.tree.build import (
     expression,
     if_,
     name,
+    root,
     subscript,
     tuple_,
 )
@@ -67,7 +69,7 @@ def normalize(
 ) -> gast.FunctionDef:
     """`outer` are the functions defined around this one, each with the variables that it has captured."""
     flat = _Flatten(source, names, taint, externals)
-    flat.sight = sight or Sight([])
+    flat.sight, flat.body = sight or Sight([]), tree.body
     first = next(iter(dataflow.parameters(tree)), None)
     if first is not None:
         flat.self_name, flat.self_fact = first.id, given.get(first.id, UNKNOWN)
@@ -105,6 +107,7 @@ class _Flatten(Objects):
 
     self_name = ""
     self_fact = UNKNOWN
+    body: Block
 
     # Statements ---------------------------------------------------------------------------------------------
 
@@ -262,7 +265,7 @@ class _Flatten(Objects):
             out.append(at(gast.For(s.target, s.iter, self.block(s.body), [], None), s))
             return
         made = self.sequence(s.iter, s, out)
-        if made is None:
+        if made is None or made[0] is None:
             raise self.refuse(
                 s.iter, "a loop over this", "Loop over an array, a list, a tuple, or the items of a dict."
             )
@@ -293,6 +296,10 @@ class _Flatten(Objects):
             for to, e in zip(first.targets[0].elts, element.elts, strict=True):
                 head.append(assign(to.id, e, s))
             body = body[1:]
+        elif isinstance(element, gast.Subscript) and _changes_attributes(s, element):
+            element.fact = getattr(s.target, "fact", UNKNOWN)
+            body = [Substitute({s.target.id: element}).visit(clone(b)) for b in body]
+            head.append(assign(s.target.id, clone(element), s))
         else:
             head.append(assign(s.target.id, element, s))
         it = call("range", length)
@@ -304,6 +311,10 @@ class _Flatten(Objects):
         """How to index what `it` iterates over: (atom for its length, function from counter to element), or
         None."""
         fact = getattr(it, "fact", UNKNOWN)
+        if isinstance(it, gast.Call) and _known(it.func) is zip and _one_star(it):
+            rows = at(call(self.support(trees.transposed), self.atom(it.args[0].value, s, out)), it)
+            it = self.temporary(rows, s, out, "rows", tainted=True)
+            fact = it.fact = Fact("list")
         if isinstance(it, gast.Call):
             function = _known(it.func)
             if function is enumerate:
@@ -316,6 +327,21 @@ class _Flatten(Objects):
                 return inner[0], lambda k: tuple_(
                     [k if zero else gast.BinOp(k, gast.Add(), clone(start)), inner[1](k)]
                 )
+            if function is itertools.count and len(it.args) < 3 and not it.keywords:
+                start, step = [self.atom(a, s, out) for a in it.args] + [constant(0), constant(1)][
+                    len(it.args) :
+                ]
+                return None, lambda k: gast.BinOp(
+                    clone(start), gast.Add(), gast.BinOp(k, gast.Mult(), clone(step))
+                )
+            if function is itertools.repeat and len(it.args) == 1 and not it.keywords:
+                again = self.atom(it.args[0], s, out)
+                return None, lambda k: clone(again)
+            if function is itertools.cycle and len(it.args) == 1:
+                inner = self.sequence(it.args[0], s, out)
+                if inner is None or inner[0] is None:
+                    return None
+                return None, lambda k: inner[1](gast.BinOp(k, gast.Mod(), clone(inner[0])))
             if (
                 function is zip
                 and it.args
@@ -325,7 +351,9 @@ class _Flatten(Objects):
                 parts = [self.sequence(a, s, out) for a in it.args]
                 if any(p is None for p in parts):
                     return None
-                lengths = [p[0] for p in parts]
+                lengths = [p[0] for p in parts if p[0] is not None]
+                if not lengths:
+                    return None
                 strict = any(k.value.value for k in it.keywords)
                 common = call(self.support(trees.equal_length), *lengths) if strict else None
                 length = (
@@ -336,7 +364,7 @@ class _Flatten(Objects):
                 return length, lambda k: tuple_([p[1](clone(k)) for p in parts])
             if function is reversed and len(it.args) == 1:
                 inner = self.sequence(it.args[0], s, out)
-                if inner is None:
+                if inner is None or inner[0] is None:
                     return None
                 last = self.temporary(gast.BinOp(clone(inner[0]), gast.Sub(), constant(1)), s, out, "last")
                 return inner[0], lambda k: inner[1](gast.BinOp(clone(last), gast.Sub(), k))
@@ -372,6 +400,16 @@ class _Flatten(Objects):
         return made
 
     def stmt_With(self, s: Any, out: Block) -> None:
+        if self.managed(s, out):
+            return
+        for item in s.items:
+            known = _known(getattr(item.context_expr, "func", None))
+            if known is not operators.Leaving and self.taint.expr(item.context_expr):
+                raise self.refuse(
+                    item.context_expr,
+                    "a context manager that receives a differentiated value",
+                    "Pass it later.",
+                )
         out.append(at(gast.With(s.items, self.block(s.body), None), s))
 
     def stmt_Try(self, s: Any, out: Block) -> None:
@@ -486,6 +524,10 @@ class _Flatten(Objects):
         if e.keywords and any(k.arg is None for k in e.keywords):
             return None
         tainted = self.taint.expr(e)
+        if tainted and attr in LIST_MUTATORS and owner_kind in ("list", "unknown"):
+            inside = self.inside(e, s, out, used)
+            if inside is not None:
+                return inside
         if owner_kind in ("array", "numeric") and attr in ("fill", "sort") and not used and tainted:
             owner = self.atom(e.func.value, s, out)
             if attr == "fill":
@@ -563,6 +605,46 @@ class _Flatten(Objects):
                     out.append(assign(gast.Subscript(clone(owner), k, gast.Store()), self.atom(v, s, out), s))
                 return constant(None)
         return None
+
+    def inside(self, e: Any, s: Any, out: Block, used: bool) -> Any:
+        """`d[k].append(v)`: the list is taken out, changed, and put back; None for the methods of a list that
+        has a name, and where no list is known to be meant."""
+        place, attr = e.func.value, e.func.attr
+        if isinstance(place, gast.Call) and isinstance(place.func, gast.Attribute):
+            owner = getattr(place.func.value, "fact", UNKNOWN)
+            if place.func.attr != "setdefault" or owner.kind != "dict":
+                return None
+            place = self.method(place, s, out, used=True)
+        known = getattr(e.func.value, "fact", UNKNOWN).kind == "list"
+        if not isinstance(place, (gast.Subscript, gast.Attribute)) or not isinstance(root(place), gast.Name):
+            return None
+        if not known and attr not in ("append", "extend", "insert", "reverse"):
+            return None
+        if attr == "sort" or root(place).id not in self.taint.names:
+            return None
+        path = self.path(place, s, out)
+        taken = call(self.support(trees.as_list), self.value(clone(path), s, out))
+        if not is_atom(taken.args[0]):
+            taken.args[0] = self.temporary(taken.args[0], s, out, "part", tainted=True)
+        start = len(out)
+        part = self.temporary(at(taken, e), s, out, "items", tainted=True)
+        part.fact = Fact("list", items=getattr(getattr(e.func.value, "fact", UNKNOWN), "items", None))
+        changed = at(gast.Call(gast.Attribute(part, attr, gast.Load()), e.args, e.keywords), e)
+        result = constant(None)
+        if used:
+            result = self.temporary(self.value(changed, s, out), s, out, "t", tainted=True)
+        else:
+            self.stmt_Expr(expression(changed, s), out)
+        for x in _walk_statements(out[start:]):
+            x.returned_to = root(place).id
+        if not dataflow.displayed(root(place).id, self.body):
+            held = (constant(root(place).id), constant(f"{self.source.filename}:{getattr(s, 'lineno', 0)}"))
+            guard = call(self.support(trees.refuse_twice), clone(root(path)), clone(part), *held)
+            out.insert(start + 1, expression(guard, s))
+        store = clone(path)
+        store.ctx = gast.Store()
+        out.append(assign(store, clone(part), s))
+        return result
 
     def support(self, function: Any) -> Any:
         made = self.externals.node(function)
@@ -749,7 +831,10 @@ class _Flatten(Objects):
                 return lowered if is_atom(lowered) else self.value(lowered, s, out)
         e = self.of_class(e, s, out)
         func = e.func
-        if isinstance(func, gast.Attribute) and not is_atom(func):
+        made_by = isinstance(func, gast.Call) or getattr(func, "attr", "") == "__class__"
+        if made_by and isinstance(_known(func), type):
+            func = self.support(_known(func))
+        elif isinstance(func, gast.Attribute) and not is_atom(func):
             if getattr(func, "fact", UNKNOWN).known and getattr(func.value, "fact", UNKNOWN).kind in (
                 "module",
                 "function",
@@ -761,6 +846,8 @@ class _Flatten(Objects):
         elif not is_atom(func):
             func = self.atom(func, s, out)
         ufunc = _known(func)
+        if ufunc is zip and _one_star(e):
+            return call(self.support(trees.transposed), self.atom(e.args[0].value, s, out))
         if ufunc is map and len(e.args) >= 2:
             return self.mapped(e, s, out)
         made = self.called(ufunc, e, s, out)
@@ -790,6 +877,9 @@ class _Flatten(Objects):
             else:
                 keywords.append(gast.keyword(k.arg, self.argument(k.value, s, out)))
         made = self.started(at(gast.Call(func, args, keywords), e), s, out)
+        if args and isinstance(args[0], gast.Name) and gives_itself(_known(func)):
+            out.append(expression(made, s))
+            return args[0]
         if result_into is None:
             return made
         t = self.temporary(made, s, out, tainted=True)
@@ -961,6 +1051,22 @@ def _is_flat(to: Any) -> bool:
         return False
     owner = getattr(to.value.value, "fact", UNKNOWN)
     return bool(to.value.attr == "flat" and owner.kind in ("array", "numeric"))
+
+
+def _changes_attributes(s: Any, element: Any) -> bool:
+    """Does a loop's body store attributes of what it goes through, so that these are to be stored in the
+    sequence?"""
+    n = s.target.id
+    bound = dataflow.bound_names(s.body)
+    if {n, getattr(element.value, "id", "")} & bound or not isinstance(element.value, gast.Name):
+        return False
+    places = [x for b in s.body for x in nodes.walk(b) if isinstance(x, gast.Attribute)]
+    return any(isinstance(x.ctx, gast.Store) and getattr(x.value, "id", "") == n for x in places)
+
+
+def _one_star(e: Any) -> bool:
+    """Is a call of the form `f(*xs)`?"""
+    return len(e.args) == 1 and isinstance(e.args[0], gast.Starred) and not e.keywords
 
 
 def _computed_store(to: Any) -> bool:

@@ -8,6 +8,7 @@ functions in `srcgrad.runtime.operators`, at which the dispatcher looks when it 
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 import types
@@ -17,6 +18,8 @@ import gast
 
 from srcgrad.runtime import dispatch, operators
 from srcgrad.transforms.facts import UNKNOWN, Fact, class_attribute
+from srcgrad.transforms.read import read
+from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.build import assign, at, call, clone, constant, expression, if_, name
 from srcgrad.transforms.tree.sight import BINARY, Sight, resolved
 
@@ -29,7 +32,11 @@ UNSURE = ("unknown", "object", "bottom")
 """Kinds of values that may be objects."""
 PLAIN: set[Any] = {*operators.BINARY, operators.neg, operators.pos} - {operators.power}
 FUNCTIONS: dict[Any, Any] = {getattr(operator, f.__name__): f for f in PLAIN}
-FUNCTIONS |= {builtins.abs: operators.absolute, operator.getitem: operators.getitem}
+FUNCTIONS |= {
+    builtins.abs: operators.absolute,
+    builtins.float: operators.number,
+    operator.getitem: operators.getitem,
+}
 CONSUMERS = (list, tuple, sum, max, min, sorted, math.fsum, math.prod)
 """Functions of one argument that take the elements of an object."""
 
@@ -146,13 +153,45 @@ class Objects:
         out.append(if_(test, [assign(to.id, at(called, to), s)], [other], s))
         return True
 
+    def managed(self, s: Any, out: Block) -> bool:
+        """`with` on an object whose `__enter__` and `__exit__` are known, as calls of them; False for
+        others."""
+        owner = kind_of(s.items[0].context_expr)
+        if owner.kind != "instance":
+            return False
+        enter, leave = (operators.method(owner.items, n) for n in ("__enter__", "__exit__"))
+        if not (isinstance(enter, types.FunctionType) and isinstance(leave, types.FunctionType)):
+            return False
+        inner = s.body if len(s.items) == 1 else [at(gast.With(s.items[1:], s.body, None), s)]
+        to = s.items[0].optional_vars
+        manager = s.items[0].context_expr
+        itself = gives_itself(enter)
+        bound = dataflow.bound_names(s.body)
+        if itself and isinstance(to, gast.Name) and to.id not in bound:
+            out += self.block([assign(to, manager, s)])
+            manager, to = name(to.id), None
+        elif not isinstance(manager, gast.Name) or manager.id in bound:
+            manager = self.temporary(manager, s, out, "manager", tainted=True)
+        manager.fact = owner
+        entered = at(gast.Call(self.support(enter), [manager], []), s)
+        out += self.block([expression(entered, s) if to is None else assign(to, entered, s)])
+        guard = call(self.support(operators.Leaving), clone(manager))
+        out.append(at(gast.With([gast.withitem(guard, None)], self.block(inner), None), s))
+        none = constant(None)
+        left = gast.Call(self.support(leave), [clone(manager), none, clone(none), clone(none)], [])
+        out += self.block([expression(at(left, s), s)])
+        return True
+
     # Calls --------------------------------------------------------------------------------------------------
 
     def called(self, function: Any, e: Any, s: Any, out: Block) -> Any:
         """A call of `operator.add`, `abs`, `sum` and the like on objects; None for others."""
         if e.keywords or any(isinstance(a, gast.Starred) for a in e.args):
             return None
-        same = FUNCTIONS.get(function) if isinstance(function, types.BuiltinFunctionType) else None
+        if function is getattr and len(e.args) == 2:
+            return gast.Call(self.support(operators.attribute), [self.atom(a, s, out) for a in e.args], [])
+        known = function is float or isinstance(function, types.BuiltinFunctionType)
+        same = FUNCTIONS.get(function) if known else None
         if same is not None and len(e.args) == (
             1 if same in operators.UNARY and same is not operators.getitem else 2
         ):
@@ -184,6 +223,32 @@ class Objects:
         store = gast.Name(item, gast.Store(), None, None)
         self.stmt_For(at(gast.For(store, e.args[0], [assign(total, added, s)], [], None), s), out)
         return name(total)
+
+
+@functools.lru_cache(maxsize=1024)
+def gives_itself(function: Any) -> bool:
+    """Is what a function returns always its first argument, as of a method that ends with `return self`?"""
+    if not isinstance(function, types.FunctionType) or function.__code__.co_filename.startswith("<srcgrad"):
+        return False
+    try:
+        tree = read(function).tree
+    except Exception:
+        return False
+    first = next((p.id for p in dataflow.parameters(tree)), None)
+    returns = [n for n in _own(tree.body) if isinstance(n, gast.Return)]
+    names = [getattr(r.value, "id", None) for r in returns]
+    ended = bool(tree.body) and isinstance(tree.body[-1], gast.Return)
+    return bool(ended and set(names) == {first} and first not in dataflow.bound_names(tree.body))
+
+
+def _own(body: list[Any]) -> Any:
+    """The nodes of a body, but for those of functions and classes defined in it."""
+    todo = list(body)
+    while todo:
+        n = todo.pop()
+        yield n
+        if not isinstance(n, (gast.FunctionDef, gast.ClassDef, gast.Lambda)):
+            todo += nodes.children(n)
 
 
 def _as_argument(index: Any) -> Any:

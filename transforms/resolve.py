@@ -10,6 +10,7 @@ becomes a call of the runtime dispatcher.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 import types
@@ -19,7 +20,7 @@ from typing import Any
 import gast
 import numpy as np
 
-from srcgrad.runtime import operators
+from srcgrad.runtime import operators, trees
 from srcgrad.runtime.dispatch import is_namedtuple
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.facts import UNKNOWN
@@ -200,6 +201,12 @@ def _call(e: Any) -> Operation:
         return Operation("dispatch", operands=_names([("func", func), *values]))
     if operators.looked_at(known) or known is operators.attribute:
         return Operation("dispatch", operands=_names(values))
+    if known is type and len(e.args) == 1:
+        return Operation("inert")
+    if known in (dataclasses.replace, dataclasses.asdict, dataclasses.astuple):
+        return Operation("dispatch", operands=_names(values))
+    if known is trees.as_list:
+        return Operation("copy", function=known, operands=_names(values))
     if table.find(known) is not None and not starred:
         return of_rule(known, e.args, e.keywords)
     if table.find(known) is not None:  # which arguments there are is known at run time
@@ -219,6 +226,11 @@ def _call(e: Any) -> Operation:
     if is_namedtuple(known) and not starred:
         return Operation("struct", function=known, operands=_names(_fields(known._fields, e)))
     if known in (list, tuple) and len(e.args) == 1:
+        kind = fact(e.args[0]).kind
+        if kind == "dict" and not isinstance(e.args[0], gast.Starred):
+            return Operation("inert")  # its keys
+        if kind in ("unknown", "object"):
+            return Operation("dispatch", function=known, operands=_names(values))
         return Operation("sequence", function=known, operands=_names(values))
     if known is dict and len(e.args) <= 1:
         if not e.args:

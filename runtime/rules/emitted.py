@@ -16,6 +16,7 @@ nondifferentiable(
     trees.refuse_object,
     trees.refuse_property,
     trees.refuse_overlap,
+    trees.refuse_twice,
     trees.refuse_shared,
     trees.refuse_mutable,
     trees.zeros_like,
@@ -29,6 +30,7 @@ nondifferentiable(
     trees.equal_length,
     operators.fixed,
     operators.rebinds,
+    dispatch._is_record,
 )
 
 
@@ -147,6 +149,26 @@ def unbuilt(g, y, g_, names):
 @reverse(trees.rebuilt, wrt="g_", linear=True, at=[])
 def rebuilt(g, y, g_, names):
     return trees.unbuilt(g, names)
+
+
+@reverse(trees.as_list, linear=True, alias="maybe", shape="list", at=[[1.0, 2.0]])
+def as_list(g, y, x):
+    return g
+
+
+@reverse(trees.transposed, alias="maybe", shape="list", at=[[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]])
+def transposed(g, y, rows):
+    return trees.untransposed(g, rows)
+
+
+@forward(trees.transposed)
+def transposed_forward(rows_dot, y, rows):
+    return trees.transposed(rows_dot)
+
+
+@reverse(trees.untransposed, wrt="g_", linear=True, at=[])
+def untransposed(g, y, g_, rows):
+    return trees.transposed(g)
 
 
 @reverse(trees.held, alias="maybe", at=[])

@@ -356,3 +356,28 @@ def definitely_bound(block: Iterable[gast.stmt]) -> set[str]:
         else:
             found |= head_binds(stmt)
     return found
+
+
+def displayed(n: str, body: list[Any]) -> bool:
+    """Is all that the statements bind to `n` a list or dict written out there, or a name of one?"""
+    values, todo, seen = [], [n], {n}
+    bound: dict[str, list[Any]] = {}
+    for s in body:
+        for x in nodes.walk(s):
+            if isinstance(x, gast.Assign):
+                for to in x.targets:
+                    for v in stored(to) if not isinstance(to, (gast.Subscript, gast.Attribute)) else ():
+                        bound.setdefault(v, []).append(x.value if isinstance(to, gast.Name) else None)
+            elif isinstance(x, gast.stmt):
+                for v in head_binds(x):
+                    bound.setdefault(v, []).append(None)
+    while todo:
+        found = bound.get(todo.pop(), [None])
+        for value in found:
+            if isinstance(value, gast.Name):
+                if value.id not in seen:
+                    seen.add(value.id)
+                    todo.append(value.id)
+            elif not (isinstance(value, gast.Constant) and value.value is None):
+                values.append(value)
+    return all(isinstance(v, (gast.List, gast.Dict)) for v in values)

@@ -64,6 +64,10 @@ class Taint:
             elif isinstance(s, gast.For):
                 if self.expr(s.iter):
                     self.add_target(s.target)
+            elif isinstance(s, gast.With):
+                for item in s.items:
+                    if item.optional_vars is not None and self.expr(item.context_expr):
+                        self.add_target(item.optional_vars)
             elif isinstance(s, (gast.FunctionDef, gast.ClassDef)):
                 free = (
                     dataflow.free_names(s) if isinstance(s, gast.FunctionDef) else dataflow.free_names(s.body)
