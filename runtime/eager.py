@@ -49,6 +49,7 @@ from srcgrad.runtime.tensor_base import Tensor
 from srcgrad.runtime.tensor_guards import guarded
 from srcgrad.runtime.tensor_linalg import linalg
 from srcgrad.runtime.tensor_print import set_printoptions
+from srcgrad.runtime.tensor_special import special
 from srcgrad.runtime.tensor_types import (
     ALL,
     Size,
@@ -253,7 +254,7 @@ __all__ = [
     "scatter_add", "scatter_reduce", "searchsorted", "select", "select_scatter", "set_default_device",
     "set_default_dtype", "set_grad_enabled", "set_printoptions", "sgn", "short", "sigmoid", "sigmoid_",
     "sign", "signbit", "sin", "sin_", "sinc", "sinh", "slice_scatter", "slogdet", "softmax", "sort",
-    "split", "split_with_sizes", "sqrt", "sqrt_", "square", "square_", "squeeze", "stack", "std",
+    "special", "split", "split_with_sizes", "sqrt", "sqrt_", "square", "square_", "squeeze", "stack", "std",
     "std_mean", "sub", "subtract", "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan",
     "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "tile", "topk", "trace", "transpose",
     "trapezoid", "trapz", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc",

@@ -544,8 +544,10 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
             )
         return arrays.to_host(self._array)
     if self.requires_grad and state.recording and not force:
+        from srcgrad.runtime.tensor_special import hint
+
         raise RuntimeError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead." + hint()
         )
     return own_memory(self)
 

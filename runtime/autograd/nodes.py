@@ -274,7 +274,8 @@ class Unary(Elementwise):
                 if counter is not None:
                     check_version(x, 0 if self.versions is None else self.versions[0])
                 x = x._array
-        return (g * made.function(y, x),)
+        partial = made.function(y, x)
+        return (g * (partial[0] if type(partial) is tuple else partial),)
 
 
 class Binary(Elementwise):
