@@ -261,14 +261,42 @@ def conform(g: Any, x: Any) -> Any:
 
     >>> conform([0.0], [1.0, 2.0])
     [0.0, 0.0]
+    >>> conform([np.zeros(3), 1.5], (1.0, 2.0))
+    [0.0, 1.5]
     """
+    if is_zero(g):
+        return g
     if isinstance(x, (np.ndarray, *NUMBERS)):
         same = not isinstance(g, (list, dict)) and np.shape(g) in ((), np.shape(x))
     elif isinstance(x, (list, tuple)):
         same = isinstance(g, (list, tuple, np.ndarray)) and len(g) == len(x)
+        if same and not isinstance(g, np.ndarray):
+            return [conform(a, b) for a, b in zip(g, x, strict=True)]
+    elif isinstance(x, dict):
+        same = isinstance(g, dict)
+        if same:
+            return {k: conform(a, x[k]) if k in x else a for k, a in g.items()}
     else:
         same = isinstance(g, dict)
-    return g if same or is_zero(g) else zeros_like(x)
+    if not same and not only_zeros(g):
+        raise UnsupportedSyntax(
+            "a variable holds values of several structures, and the derivative of one arrived at another. "
+            "Give each structure a variable of its own."
+        )
+    return g if same else zeros_like(x)
+
+
+def only_zeros(g: Any) -> bool:
+    """Is every number in `g` zero?
+
+    >>> only_zeros([0.0, {"a": np.zeros(2)}])
+    True
+    """
+    if isinstance(g, (list, tuple)):
+        return all(map(only_zeros, g))
+    if isinstance(g, dict):
+        return all(map(only_zeros, g.values()))
+    return g is None or not np.any(g)
 
 
 def stored(g: Any, v: Any) -> Any:

@@ -1549,3 +1549,13 @@ def test_numbers_of_the_math_module_are_updated_as_numbers():
         return h * s
 
     check(f, V)
+
+
+def test_a_tuple_of_other_parts_in_each_iteration():
+    def f(x, m):
+        pair = (x, 1.0)
+        for i in range(2):
+            pair = (m * (i + 1), x) if i else (x, m)
+        return x * x + np.sum(pair[0]) * pair[1]
+
+    check(f, 0.7, M, argnums=(0, 1))
