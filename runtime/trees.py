@@ -689,6 +689,26 @@ def refuse_shared(x: Any, other: Any, name: str, other_name: str, place: str) ->
             )
 
 
+def same_view(v_bar: Any, v: Any, x_bar: Any, x: Any, name: str, place: str) -> Any:
+    """`v_bar`, a view of `x_bar` as `v` is one of `x`. Raises `AliasError` where `v` is a copy, or where it
+    holds an element several times.
+
+    >>> x, x_bar = np.arange(4.0), np.zeros(4)
+    >>> same_view(x_bar.reshape(2, 2), x.reshape(2, 2), x_bar, x, "v", "f.py:1").base is x_bar
+    True
+    """
+    repeated = any(step == 0 and n > 1 for step, n in zip(v.strides, v.shape, strict=True))
+    if v.size and (repeated or not (np.may_share_memory(v, x) and np.may_share_memory(v_bar, x_bar))):
+        what = "repeats elements" if repeated else "is a copy here"
+        raise AliasError(
+            f"{place}: memory that `{name}` may share is written in place, but `{name}` {what}\n"
+            f"Make `{name}` a copy: `{name} = {name}.copy()`."
+        )
+    if not v_bar.flags.writeable:
+        v_bar.flags.writeable = True  # np.diagonal's views are read-only
+    return v_bar
+
+
 def refuse_mutable(x: Any, name: str, place: str) -> None:
     """Raise if `x`, given to a function that updates its parameter in place, is an array or a list."""
     if isinstance(x, (np.ndarray, list, dict)):

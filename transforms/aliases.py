@@ -21,8 +21,9 @@ from srcgrad.runtime import trees
 from srcgrad.runtime.errors import AliasError
 from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms import resolve
+from srcgrad.transforms.activity import statements
 from srcgrad.transforms.facts import UNKNOWN
-from srcgrad.transforms.normalize import MUTATORS
+from srcgrad.transforms.normalize import MUTATORS, basic_index
 from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import root
@@ -51,9 +52,14 @@ class Aliases:
         self.active, self.varied, self.scope = active, varied, scope
         self.mirrored = mirrored
         self.shared: list[tuple[int, str, str]] = []
-        """In forward mode, which does to the tangents what the primal does to the values: (statement that
-        writes into a name, name, another name that may see it). Nothing is refused then but what is not
-        differentiated."""
+        """(Statement that writes into a name, name, another name that may see it), where the derivatives
+        share memory too: in forward mode, which does to the tangents what the primal does to the values, and
+        in reverse mode for arrays."""
+        self.mirrors: dict[int, str | None] = {}
+        """In reverse mode: each definition of a name whose cotangent shares memory as its value does, with
+        the name of which it makes a view, or None if what it makes is new."""
+        self.shadowed: set[str] = set()
+        self.conflicts: list[tuple[Any, str, str]] = []
         self.position: dict[int, int] = {}
         self.loops: dict[int, tuple[int, ...]] = {}
         self.writes: list[tuple[str, int]] = []
@@ -77,6 +83,7 @@ class Aliases:
         if self.writes or any(isinstance(s, gast.Return) for s in tree.body):
             start: Relation = {}
             self.block(tree.body, start)
+            self.mirror()
 
     def number(self, body: list[Any], loops: tuple[int, ...]) -> None:
         for s in body:
@@ -191,7 +198,8 @@ class Aliases:
                     self.forget(r, v)
                     if isinstance(s.value, gast.Name) and self.kind(v) not in VALUES:
                         x = s.value.id
-                        self.relate(r, v + "*" if star else v, x + "*")
+                        if self.kind(x) != "array":
+                            self.relate(r, v + "*" if star else v, x + "*")
                         if self.kind(x) not in ("tuple", "list"):
                             self.relate(r, v + "*" if star else v, x)
             elif isinstance(root(to), gast.Name) and isinstance(s.value, gast.Name):
@@ -249,7 +257,7 @@ class Aliases:
         op = resolve.operation(value)
         sources = [n for _, n in op.operands if self.kind(n) not in VALUES]
         shared = {n: {n, *r.get(n, ())} for n in sources}
-        held = {n: {n + "*", *r.get(n + "*", ())} for n in sources}
+        held = {n: {n + "*", *r.get(n + "*", ())} if self.kind(n) != "array" else set() for n in sources}
         self.forget(r, v)
         if self.kind(v) in VALUES:
             return
@@ -345,6 +353,17 @@ class Aliases:
                 if self.mirrored and {n, other} <= self.varied and not outside:
                     self.shared.append((id(s), n, other))
                     continue
+                if (
+                    not self.mirrored
+                    and (token, t) == (n, other)
+                    and {n, other} <= self.varied
+                    and self.kind(n) == self.kind(other) == "array"
+                    and not outside
+                    and isinstance(s, (gast.Assign, gast.AugAssign))
+                ):
+                    self.shared.append((id(s), n, other))
+                    self.conflicts.append((s, n, other))
+                    continue
                 sure = token == n and self.kind(n) in ("list", "dict", "instance")
                 unsure = ("unknown", "numeric", "bottom")
                 if self.kind(n) in unsure or (
@@ -352,12 +371,76 @@ class Aliases:
                 ):  # it may be a number: seen when it runs
                     self.guards.append((id(s), n, other))
                     continue
-                what = f"`{n}` is written in place here while `{other}` may share its memory"
-                raise fail(AliasError, self.source, s, what, f"Make `{n}` a copy first: `{n} = {n}.copy()`.")
+                raise self.refusal(s, n, other)
         if n in self.parameters or any(t.rstrip("*") in self.parameters for t in r.get(n, ())):
             self.written_parameters |= {n} & self.parameters | {
                 t.rstrip("*") for t in r.get(n, ())
             } & self.parameters
+
+    def refusal(self, s: Any, n: str, other: str) -> Exception:
+        what = f"`{n}` is written in place here while `{other}` may share its memory"
+        return fail(AliasError, self.source, s, what, f"Make `{n}` a copy first: `{n} = {n}.copy()`.")
+
+    # Cotangents that share memory ---------------------------------------------------------------------------
+
+    def mirror(self) -> None:
+        """Where an array is written while another name for its memory is in use, the cotangents of all arrays
+        that may share that memory are made in the forward sweep, and share theirs in the same way. Refused
+        where the forward sweep can't tell how a name got its memory."""
+        if not self.conflicts:
+            return
+        definitions: dict[str, list[Any]] = {}
+        for s in statements(self.tree.body):
+            for v in dataflow.head_binds(s):
+                definitions.setdefault(v, []).append(s)
+        written = {self.find(n): s for n, s in ((n, s) for s, n, _ in self.conflicts)}
+        tokens = [t for t in self.parent if self.find(t) in written]
+        for t in {*tokens, *written}:
+            conflict = next(c for c in self.conflicts if self.find(c[1]) == self.find(t))
+            n = t.rstrip("*")
+            if n not in self.varied:
+                continue
+            self.shadowed.add(n)
+            updated = [s for s in definitions.get(n, ()) if isinstance(s, gast.AugAssign)]
+            if t != n or self.kind(n) != "array" or n in self.late or n not in self.facts:
+                raise self.refusal(*conflict)
+            for s in definitions.get(n, ()):
+                if s in updated or getattr(s, "predefined", False):
+                    continue
+                if not isinstance(s, gast.Assign) or not isinstance(s.targets[0], gast.Name):
+                    raise self.refusal(*conflict)
+                try:
+                    self.mirrors[id(s)] = self.origin(s.value)
+                except LookupError:
+                    raise self.refusal(*conflict) from None
+        for n, where in self.writes:
+            s = next(s for s in statements(self.tree.body) if id(s) == where)
+            plain = isinstance(s, gast.AugAssign) or (
+                isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Subscript)
+            )
+            if self.find(n.rstrip("*")) in written and not plain:
+                conflict = next(c for c in self.conflicts if self.find(c[1]) == self.find(n.rstrip("*")))
+                raise self.refusal(*conflict)
+
+    def origin(self, value: Any) -> str | None:
+        """The array of which an expression makes a view, or None if it makes a new one. LookupError if that
+        is not known."""
+        op = resolve.operation(value)
+        if op.kind == "copy" and isinstance(value, gast.Name):
+            return value.id
+        if op.kind == "item" and isinstance(value.value, gast.Name) and self.kind(value.value.id) == "array":
+            return value.value.id if basic_index(value.slice) else None
+        if op.kind == "rule":
+            arrays = {n for _, n in op.operands if self.kind(n) not in VALUES}
+            if op.rule is None or not op.rule.shares(len(op.operands)):
+                return None
+            if len(arrays) == 1 and self.kind(min(arrays)) == "array":
+                return min(arrays)
+        if op.kind == "call" and not self.effects(op, value)[1]:
+            return None
+        if op.kind == "copy_of" or (op.kind == "inert" and isinstance(value, gast.Call)):
+            return None
+        raise LookupError
 
     # For the reverse pass -----------------------------------------------------------------------------------
 

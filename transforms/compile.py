@@ -254,9 +254,11 @@ class Unit:
         self.aliases = Aliases(
             self.source, tree, facts, self.active, self.taint.names, self.effects, self.scope, mirrored
         )
-        if mirrored:
+        if self.aliases.shared:
             shared = [(n, other) for _, n, other in self.aliases.shared]
             self.active |= active_names(tree.body, facts, inputs, outputs, self.effects, shared)
+        elif mirrored:
+            self.active = active_names(tree.body, facts, inputs, outputs, self.effects)
         self.aliases.exposed = {self.aliases.find(n) for n in {*exposed, *self.mutated} - {"return"}}
         if "return" in exposed:
             self.aliases.exposed |= {self.aliases.find(n) for n in outputs}
@@ -1096,11 +1098,12 @@ class Emitter:
         self.halves: dict[str, types.CellType] = {}
         self._float_variables: dict[str, bool] = {}
         self.is_floating: Callable[[Any], bool] = lambda e: True
+        self.shadow_bars: set[str] = set()
 
     # The reverse pass and what follows ----------------------------------------------------------------------
 
     def reverse(
-        self, seed: Callable[[Any], Any], incoming: dict[str, str] | None = None
+        self, seed: Callable[[Any], Any], incoming: dict[str, str] | None = None, runs_once: bool = False
     ) -> tuple[list[Any], list[Any], Any, list[Any]]:
         """(forward statements, reverse statements, the result's expression, cotangents of the wanted
         parameters)."""
@@ -1109,19 +1112,22 @@ class Emitter:
             unit.source, unit.tree, unit.names, unit.interpreter, unit.active, self.externals, self.call_pair
         )
         pass_.aliases = unit.aliases
+        pass_.runs_once = runs_once
         pass_.user_names = unit.user_names
         pass_.varied = unit.taint.names
         self.is_floating = pass_.floating
         pass_.late = getattr(unit.tree, "late", {})
         result, reverse, outputs = pass_.function(seed, list(unit.wanted), incoming or {})
         self.unknowns = pass_.unknowns
-        forward = self.records(pass_.late) + self.rewritten(unit.tree.body[:-1])
+        forward = self.records(pass_.late) + pass_.start + self.rewritten(unit.tree.body[:-1])
         for cell in pass_.late.values():
             pass_.facts[cell] = Fact("object")
         temporaries = set(unit.names.used) - unit.user_names
         recorder_facts = {**pass_.interpreter.env, **pass_.facts}
         worker = Record(forward, unit.names, recorder_facts, temporaries)
         worker.parameters = {p.id for p in dataflow.parameters(unit.tree)}
+        worker.shadows = {pass_.bar(n): n for n in pass_.shadows}
+        self.shadow_bars = set(worker.shadows)
         for n in sorted((pass_.unbound | unit.unsure()) - worker.parameters):
             start = assign(n, constant(None))
             start.predefined = True
@@ -1457,7 +1463,7 @@ class Emitter:
                 raise ArgumentError(
                     f"the argument `{n}` of {unit.callee.name} is a string: it has no derivative."
                 )
-        forward, reverse, result, outputs = self.reverse(seed)
+        forward, reverse, result, outputs = self.reverse(seed, runs_once=True)
         value = result
         if with_value and not isinstance(result, gast.Tuple):
             kept = unit.names.fresh("value")
@@ -1703,7 +1709,7 @@ class Emitter:
             temporaries - versions,
             family,
             self.lookup,
-            pinned,
+            pinned | self.shadow_bars,
             temporaries - set(self.externals.objects) - set(self.halves),
             unit.user_names | set(self.externals.objects) | set(self.halves),
             self.is_floating,

@@ -788,6 +788,15 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: i
         wanted = args[1] if len(args) == 2 else Fact("tuple", items=tuple(args[1:]))
         shape = _shape_from(wanted)
         return Fact("numeric", real=first.real) if not shape else Fact("array", shape, first.real)
+    if tag in ("rank", "diagonal", "expanded", "parts") and first.kind == "array" and first.rank is not None:
+        more = {"diagonal": -1, "expanded": 1}.get(tag, 0)
+        if tag == "expanded" and not (len(args) == 2 and args[1].kind == "scalar"):
+            return NUMERIC
+        made = Fact("array", (None,) * (first.rank + more), first.real if tag != "rank" else real)
+        return Fact("list", items=made) if tag == "parts" else made
+    if tag == "shaped" and len(args) == 2:
+        shape = _shape_from(args[1])
+        return Fact("array", shape, first.real) if shape else NUMERIC
     if tag == "vector" and all(a.kind == "scalar" for a in (args if len(args) > 1 else ())):
         return Fact("array", (None,), real)
     if tag in ("matrix", "outer"):

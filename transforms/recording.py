@@ -158,7 +158,7 @@ class Record:
         self.predefine(primal, needed, place)
         # A container that is made anew in each iteration is not changed by later ones: it is kept itself, and
         # has at the end of the iteration the structure with which the sweep starts.
-        carried = dataflow.liveness(primal.body, set())
+        carried = self.carried(primal.body)
         position = self.earliest(primal.body, set(needed))
         if any(n in self.growing and self.changed_after(n, primal) for n in needed):
             position = len(primal.body) - stops  # their structure as it is at the end
@@ -212,7 +212,7 @@ class Record:
     def predefine(self, primal: Any, needed: Iterable[str], place: Block) -> None:
         """Names that a path through the loop may leave unbound get a value, so that they can be saved."""
         inside = dataflow.definitely_bound(primal.body) | dataflow.head_binds(primal)
-        carried = dataflow.liveness(primal.body, set())
+        carried = self.carried(primal.body)
         for n in needed:
             if n in carried:
                 if not self.bound_before(n, primal):
@@ -231,6 +231,13 @@ class Record:
             s = outer
         return n in self.parameters
 
+    def carried(self, body: Block) -> set[str]:
+        """Names of which the body of a loop reads the value that an iteration starts with."""
+        live = dataflow.liveness(body, set())
+        return live | {bar for bar, n in self.shadows.items() if n in live}
+
+    shadows: dict[str, str] = {}
+    """Cotangents that are made in the forward sweep, each with its name; they come and go with it."""
     parameters: set[str] = set()
     growing: set[str] = set()
     """Containers whose structure changes."""
@@ -244,7 +251,7 @@ class Record:
 
     def earliest(self, body: Block, needed: set[str]) -> int:
         """The first place in a loop's body at which everything that is to be saved has its value."""
-        carried = dataflow.liveness(body, set())
+        carried = self.carried(body)
         position = 0
         for i, s in enumerate(body):
             if dataflow.bound_names([s]) & (needed - carried):

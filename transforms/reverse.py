@@ -29,6 +29,7 @@ from srcgrad.runtime.errors import NoRule, SrcgradError, UnsupportedSyntax
 from srcgrad.runtime.rules import table
 from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms import resolve
+from srcgrad.transforms.activity import statements
 from srcgrad.transforms.facts import UNKNOWN, Fact, Interpreter
 from srcgrad.transforms.normalize import basic_index
 from srcgrad.transforms.read import Source, fail
@@ -127,6 +128,10 @@ class Reverse:
         self.bindings: Counter[str] | None = None
         self.scope = Scope(set())
         self.origin: Any = None
+        self.runs_once = False
+        self.shadows: set[str] = set()
+        """Arrays whose cotangents are made in the forward sweep, since they share memory with one another."""
+        self.start: Block = []
 
     # Entry --------------------------------------------------------------------------------------------------
 
@@ -141,6 +146,7 @@ class Reverse:
         assert isinstance(body[-1], gast.Return)
         result = body[-1].value
         self.find_homes()
+        self.make_shadows()
         scope = self.scope = Scope({n for n, h in self.home.items() if h == id(body)})
         self.origin = getattr(body[-1], "origin", None)
         if isinstance(result, gast.Tuple):
@@ -163,6 +169,9 @@ class Reverse:
         outputs = []
         for w in wanted:
             outputs.append(self.whole(w, scope) if w in self.active else None)
+            if w in self.shadows and not self.runs_once:
+                outputs[-1] = self.temporary(self.bar(w), call(attribute(self.bar(w), "copy")))
+                self.reset(w)
         return result, scope.out, outputs
 
     def find_homes(self) -> None:
@@ -208,6 +217,63 @@ class Reverse:
             meet(p.id, (id(body),))
         visit(body, ())
         self.home = {n: p[-1] for n, p in paths.items() if p}
+
+    # Cotangents that share memory ---------------------------------------------------------------------------
+
+    def make_shadows(self) -> None:
+        """Where names for one memory are written in place, their cotangents are names for one memory too:
+        each is made where its name is bound, as zeros or as the same view of another. What is written through
+        one of them is then seen through the others, in the reverse sweep as in the primal."""
+        if self.aliases is None or not self.aliases.shadowed:
+            return
+        self.shadows = self.aliases.shadowed & self.active
+        self.start = [self.shadow(p.id) for p in dataflow.parameters(self.tree) if p.id in self.shadows]
+        for s in statements(self.tree.body):
+            if id(s) in self.aliases.mirrors and s.targets[0].id in self.shadows:
+                made = self.shadow(s.targets[0].id, s, self.aliases.mirrors[id(s)])
+                self.after.setdefault(id(s), []).append(made)
+
+    def shadow(self, v: str, s: Any = None, base: str | None = None) -> Any:
+        """The statement that makes the cotangent of `v`."""
+        if base not in self.shadows:
+            zeros = self.np("zeros_like") if self.facts[v].real > 1 else self.external(trees.zeros_like)
+            return assign(self.bar(v), call(zeros, name(v)), s)
+        view = clone(s.value)
+        bar = name(self.bar(base))
+        if isinstance(view, gast.Name):
+            view = bar
+        elif isinstance(view, (gast.Subscript, gast.Attribute)):
+            view.value = bar
+        else:
+            if isinstance(view.func, gast.Attribute) and isinstance(view.func.value, gast.Name):
+                view.func.value = bar if view.func.value.id == base else view.func.value
+            view.args = [bar if isinstance(a, gast.Name) and a.id == base else a for a in view.args]
+            place = constant(f"{self.source.filename}:{getattr(s, 'lineno', 0)}")
+            shared = self.external(trees.same_view)
+            view = call(shared, view, name(v), clone(bar), name(base), constant(v), place)
+        return assign(self.bar(v), view, s)
+
+    def reset(self, n: str) -> None:
+        """Makes the cotangent of `n` zero again, for a pullback that is called again."""
+        self.emit(
+            assign(subscript(name(self.bar(n)), gast.Slice(None, None, None), store=True), constant(0.0))
+        )
+
+    def to_shadow(self, n: str, value: Any, item: Any) -> None:
+        """Adds a contribution to a cotangent that shares memory with others, at once."""
+        bars = sorted(self.bar(m) for m in self.shadows)
+        value = self.stable(value)
+        for bar in bars:
+            if self.crossed(bar, value, ""):
+                value = self.temporary(self.bar(n), self.owned(value, n))
+                break
+        self.settle(set(bars), copies=True)
+        if item is not None:
+            self.emit_item(n, _key_node(item), value)
+        else:
+            made = accumulation(self.bar(n), value)
+            made.ours = False  # it stays in place
+            self.emit(made)
 
     # Facts and names ----------------------------------------------------------------------------------------
 
@@ -267,6 +333,9 @@ class Reverse:
     def contribute(self, n: str, value: Any, item: Any = None, masks: Masks = ()) -> None:
         if n not in self.active or is_zero(value):
             return
+        if n in self.shadows:
+            self.to_shadow(n, value, item)
+            return
         term = Term(self.stable(value), self.origin, masks)
         if item is not None:
             self.scope.items.setdefault(n, {}).setdefault(item, []).append(term)
@@ -307,7 +376,7 @@ class Reverse:
 
     def has(self, n: str) -> bool:
         s = self.scope
-        return bool(
+        return n in self.shadows or bool(
             s.pending.get(n) or s.items.get(n) or n in s.held or (n not in s.local and n not in s.moved)
         )
 
@@ -437,6 +506,9 @@ class Reverse:
         """Makes sure that x_bar is a variable in this scope that may be changed in place; returns its
         name."""
         s, bar = self.scope, self.bar(n)
+        if n in self.shadows:
+            self.settle({self.bar(m) for m in self.shadows}, copies=True)
+            return bar
         in_place = n in s.held or (n not in s.local and n not in s.moved)
         self.settle({bar}, but=n, copies=in_place)
         terms = s.pending.pop(n, [])
@@ -469,7 +541,7 @@ class Reverse:
     def apart(self, value: Any, n: str) -> Any:
         """`value` as it is before the variable of `n`'s cotangent changes."""
         s, bar = self.scope, self.bars.get(n)
-        if bar is None:
+        if bar is None or n in self.shadows:
             return value
         value = self.settled(bar, value, n)
         if bar not in mentioned(value):
@@ -606,6 +678,8 @@ class Reverse:
     def whole(self, n: str, scope: Scope) -> Any:
         """The cotangent of a parameter at the end of the sweep, or None if it is zero."""
         self.scope = scope
+        if n in self.shadows:
+            return name(self.bar(n))
         taken = self.take(n)
         return None if taken is None else taken[0]
 
@@ -682,7 +756,7 @@ class Reverse:
         """The reverse of a statement that holds blocks. `build` makes the statements of the reversed
         blocks."""
         scope, origin, current = self.scope, self.origin, self.current
-        bound = set().union(*(_rebound(b) for b in bodies)) & self.active
+        bound = set().union(*(_rebound(b) for b in bodies)) & self.active - self.shadows
         carried = _carried(s) & self.active if loop else set()
         joined = {n for n in bound if n in scope.local and n not in carried}
         dead = {n for n in joined if not (scope.pending.get(n) or scope.items.get(n) or n in scope.held)}
@@ -865,6 +939,13 @@ class Reverse:
         if v not in self.active:
             return
         self.masks = ()
+        if v in self.shadows:
+            if id(s) in self.aliases.mirrors and self.aliases.mirrors[id(s)] not in self.shadows:
+                self.flow(op, name(self.bar(v)), v, s)
+                if not self.runs_once:
+                    self.settle({self.bar(v)}, copies=True)
+                    self.reset(v)
+            return
         g = self.cotangent(v, s)
         if g is None:
             return
@@ -1450,7 +1531,8 @@ class Reverse:
         x, value = s.target.id, s.value
         if x not in self.active:
             return
-        local = x in self.scope.local
+        shadow = x in self.shadows
+        local = x in self.scope.local and not shadow
         if not self.has(x):
             return
         rule = table.find(resolve.BINARY[type(s.op)])
@@ -1490,9 +1572,8 @@ class Reverse:
             if local and g_was is None:
                 self.contribute(x, back)
             else:
-                self.scope.touched.setdefault(x, "add") if not local else self.scope.held.add(x)
-                back = self.settled(self.bar(x), back, x)
-                self.emit(assign(self.bar(x), back))
+                self.touch(x)
+                self.become(x, back)
         elif gives:
             v_fact = self.facts.get(value.id, UNKNOWN)
             expr = self.fit(self.product(g, entries[1]), value.id, v_fact, fact)
@@ -1502,31 +1583,17 @@ class Reverse:
         if gives and value.id == x:
             pass
         elif linear:
-            if not local:
-                self.scope.touched.setdefault(x, "add")
-            if local:
-                if g_was is not None:
-                    self.scope.held.add(x)
-                else:
-                    self.contribute(x, g)
+            if not local or g_was is not None:
+                self.touch(x)
+            else:
+                self.contribute(x, g)
         else:
             back = self.product(clone(g), entries[0])
             if local and g_was is None:
                 self.contribute(x, back)
             else:
-                back = self.settled(self.bar(x), back, x)
-                if not local:
-                    self.scope.touched[x] = self.scope.touched.get(x, "add")
-                if (
-                    isinstance(back, gast.BinOp)
-                    and isinstance(back.left, gast.Name)
-                    and back.left.id == self.bar(x)
-                ):
-                    self.emit(_ours(augment(self.bar(x), back.op, back.right)))
-                else:
-                    self.emit(assign(self.bar(x), back))
-                if local:
-                    self.scope.held.add(x)
+                self.touch(x)
+                self.become(x, back)
         used = set()
         for e in entries if gives else entries[:1]:
             used |= mentioned(e)
@@ -1538,6 +1605,31 @@ class Reverse:
             made.append(s)
             made += [assign(n, call(clone(wrap), e), s) for n, e in after]
             self.replaced[id(s)] = made
+
+    def touch(self, x: str) -> None:
+        """Notes that the variable of `x`'s cotangent holds it."""
+        if x in self.shadows:
+            return
+        if x in self.scope.local:
+            self.scope.held.add(x)
+        else:
+            self.scope.touched.setdefault(x, "add")
+
+    def become(self, x: str, value: Any) -> None:
+        """x_bar = value, where `value` reads x_bar."""
+        bar = self.bar(x)
+        shadow = x in self.shadows
+        if shadow:
+            self.buffer(x)
+        else:
+            value = self.settled(bar, value, x)
+        if isinstance(value, gast.BinOp) and isinstance(value.left, gast.Name) and value.left.id == bar:
+            made = augment(bar, value.op, value.right)
+            self.emit(made if shadow else _ours(made))
+        elif shadow:
+            self.emit(assign(subscript(name(bar), gast.Slice(None, None, None), store=True), value))
+        else:
+            self.emit(assign(bar, value))
 
     def stmt_Delete(self, s: Any) -> None:
         (to,) = s.targets

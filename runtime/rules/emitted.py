@@ -34,6 +34,9 @@ nondifferentiable(
 )
 
 
+VIEWED = np.arange(3.0)
+
+
 @reverse(trees.snapshot, linear=True, at=[1.5, [1.0, 2.0]])
 def snapshot(g, y, x):
     return g
@@ -77,6 +80,17 @@ def match(g, y, g_, x):
 @forward(trees.match)
 def match_forward(g_dot, y, g_, x):
     return trees.match(g_dot, x)
+
+
+@reverse(
+    trees.same_view,
+    wrt="v_bar",
+    linear=True,
+    alias="view",
+    at=[(VIEWED[1:], VIEWED[1:], VIEWED, VIEWED, "v", "f.py:1")],
+)
+def same_view(g, y, v_bar, v, x_bar, x, name, place):
+    return g
 
 
 @reverse(trees.conform, wrt="g_", alias="maybe", at=[([1.0, 2.0], [0.0, 0.0])])

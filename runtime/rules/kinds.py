@@ -5,7 +5,9 @@ first argument is the shape), "nested" (an array of nested sequences), "transpos
 "matrix", "outer", "matmul", "broadcast", "list", "anything" (as the first argument, which may also be a
 container), "cotangent" (as the first argument, a list for a tuple), "join" (rank of the joined arrays),
 "stack" (one more), "einsum", "det" (without the last two), "cumulative", "sorted" (along an axis, or of all),
-"solve", "dot", "trace", "matrices" (as the first argument, which is no vector).
+"solve", "dot", "trace", "matrices" (as the first argument, which is no vector), "rank" (of the first
+argument), "diagonal" (one less), "expanded" (one more), "numeric" (a number or an array), "shaped" (the
+second argument is the shape), "parts" (a list of arrays of the first argument's rank).
 """
 
 from __future__ import annotations
@@ -64,6 +66,15 @@ TAGS: dict[str, list[Any]] = {
     "nested": [np.array, np.asarray, np.asanyarray],
     "transpose": [np.transpose, np.ndarray.transpose, np.ndarray.T],
     "reshape": [np.reshape, np.ndarray.reshape],
+    "rank": [
+        *(np.swapaxes, np.ndarray.swapaxes, np.moveaxis, np.rollaxis, np.rot90, np.pad),
+        *(np.matrix_transpose, np.ndarray.mT, np.take_along_axis),
+    ],
+    "diagonal": [np.diagonal, np.ndarray.diagonal],
+    "expanded": [np.expand_dims],
+    "numeric": [np.squeeze, np.ndarray.squeeze, np.tile, np.kron],
+    "shaped": [np.broadcast_to],
+    "parts": [np.split, np.array_split],
     "vector": [
         np.arange,
         np.linspace,

@@ -52,8 +52,8 @@ def watched() -> Iterator[None]:
         finally:
             self.stages = dict(kept)
 
-    def reverse(self, *args):
-        made = real_reverse(self, *args)
+    def reverse(self, *args, **kwargs):
+        made = real_reverse(self, *args, **kwargs)
         verify.after_recording(made[0], made[1])
         return made
 
