@@ -265,7 +265,7 @@ def conform(g: Any, x: Any) -> Any:
     [0.0, 1.5]
     """
     if is_zero(g):
-        return g
+        return g if isinstance(x, (np.ndarray, *NUMBERS)) else zeros_like(x)
     if isinstance(x, (np.ndarray, *NUMBERS)):
         same = not isinstance(g, (list, dict)) and np.shape(g) in ((), np.shape(x))
     elif isinstance(x, (list, tuple)):

@@ -325,6 +325,8 @@ class Forward:
 
     def define(self, s: Any, v: str, out: Block) -> None:
         op = resolve.operation(s.value)
+        if self.kind(v) == "closure":
+            self.closures.add(v)
         if op.kind in ("call", "dispatch"):
             self.call(s, op, v, out)
             return

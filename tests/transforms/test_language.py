@@ -1559,3 +1559,13 @@ def test_a_tuple_of_other_parts_in_each_iteration():
         return x * x + np.sum(pair[0]) * pair[1]
 
     check(f, 0.7, M, argnums=(0, 1))
+
+
+def test_a_tuple_that_becomes_a_number():
+    def f(x):
+        both = (x, 1.0)
+        for _ in range(2):
+            both, h = (0.5 * x, x)
+        return both * h
+
+    check(f, 0.7)
