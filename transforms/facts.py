@@ -745,9 +745,25 @@ class Interpreter:
         return Fact("array", shape, real) if shape else Fact("scalar", real=real)
 
 
+MORE_RESULTS = {"returned", "return_index", "return_inverse", "return_counts", "full", "cov", "retstep"}
+"""Options that make functions give tuples."""
+
+
 def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: int) -> Fact:
     """The fact of a result by its rule's shape tag; see `srcgrad.runtime.rules.kinds`."""
     first = args[0]
+    if not MORE_RESULTS.isdisjoint(keywords) or None in keywords:
+        return UNKNOWN
+    if tag == "numeric":
+        return NUMERIC
+    if tag == "row":
+        return Fact("array", (None,), real)
+    if tag == "rows" and first.kind in ("list", "tuple"):
+        return Fact("array", (None, None)) if element(first).rank in (0, 1, 2) else NUMERIC
+    if tag == "diag" and first.kind == "array" and first.rank in (1, 2):
+        return Fact("array", (None,) * (3 - first.rank), real)
+    if tag == "inner" and len(args) == 2:
+        return Fact("scalar", real=real) if args[0].rank == args[1].rank == 1 else NUMERIC
     if tag == "list":
         return Fact("list")
     if tag == "anything":
@@ -776,7 +792,9 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: i
     if tag == "trace":
         return Fact("scalar", real=real) if first.rank == 2 else NUMERIC
     if tag == "nested":
-        return _nested(first)
+        return _nested(first) if "ndmin" not in keywords else NUMERIC
+    if tag == "places":
+        return replace(first, real=real, const=MISSING) if first.kind in ("scalar", "array") else NUMERIC
     if tag == "where":
         made = elementwise(args)
         return Fact("array", (), made.real) if made.kind == "scalar" else replace(made, const=MISSING)
@@ -788,11 +806,15 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: i
         wanted = args[1] if len(args) == 2 else Fact("tuple", items=tuple(args[1:]))
         shape = _shape_from(wanted)
         return Fact("numeric", real=first.real) if not shape else Fact("array", shape, first.real)
-    if tag in ("rank", "diagonal", "expanded", "parts") and first.kind == "array" and first.rank is not None:
+    if (
+        tag in ("rank", "spectrum", "diagonal", "expanded", "parts")
+        and first.kind == "array"
+        and first.rank is not None
+    ):
         more = {"diagonal": -1, "expanded": 1}.get(tag, 0)
         if tag == "expanded" and not (len(args) == 2 and args[1].kind == "scalar"):
             return NUMERIC
-        made = Fact("array", (None,) * (first.rank + more), first.real if tag != "rank" else real)
+        made = Fact("array", (None,) * (first.rank + more), 0 if tag == "spectrum" else real)
         return Fact("list", items=made) if tag == "parts" else made
     if tag == "shaped" and len(args) == 2:
         shape = _shape_from(args[1])

@@ -164,7 +164,7 @@ def sinc(y, x):
     return sinc_slope(x)
 
 
-@elementwise(np.i0, at=[0.7, X, [0.0, 3.0, 25.0]])
+@elementwise(np.i0, shape="where", at=[0.7, X, [0.0, 3.0, 25.0]])
 def i0(y, x):
     return bessel_i(1, x)
 

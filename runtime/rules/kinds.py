@@ -7,7 +7,10 @@ container), "cotangent" (as the first argument, a list for a tuple), "join" (ran
 "stack" (one more), "einsum", "det" (without the last two), "cumulative", "sorted" (along an axis, or of all),
 "solve", "dot", "trace", "matrices" (as the first argument, which is no vector), "rank" (of the first
 argument), "diagonal" (one less), "expanded" (one more), "numeric" (a number or an array), "shaped" (the
-second argument is the shape), "parts" (a list of arrays of the first argument's rank).
+second argument is the shape), "parts" (a list of arrays of the first argument's rank), "places" (the
+first argument's shape, numbers of the others), "rows" (of vectors or matrices a matrix), "row" (a vector),
+"diag" and "inner" (as the functions of these names), "spectrum" (the rank of the first argument, perhaps
+complex).
 """
 
 from __future__ import annotations
@@ -29,7 +32,6 @@ TAGS: dict[str, list[Any]] = {
             np.ones_like,
             np.empty_like,
             np.full_like,
-            np.copy,
             np.ndarray.copy,
             np.flip,
             np.roll,
@@ -40,7 +42,6 @@ TAGS: dict[str, list[Any]] = {
             np.linalg.inv,
             np.linalg.cholesky,
             np.nan_to_num,
-            np.ascontiguousarray,
         ),
         *(
             np.real,
@@ -63,16 +64,37 @@ TAGS: dict[str, list[Any]] = {
         support.expand,
         support.scatter,
     ],
-    "nested": [np.array, np.asarray, np.asanyarray],
+    "nested": [np.array, np.asarray, np.asanyarray, np.copy],
     "transpose": [np.transpose, np.ndarray.transpose, np.ndarray.T],
     "reshape": [np.reshape, np.ndarray.reshape],
     "rank": [
         *(np.swapaxes, np.ndarray.swapaxes, np.moveaxis, np.rollaxis, np.rot90, np.pad),
-        *(np.matrix_transpose, np.ndarray.mT, np.take_along_axis),
+        *(np.matrix_transpose, np.ndarray.mT, np.take_along_axis, np.diff, np.linalg.pinv),
+        *(np.linalg.matrix_power, np.fft.fftshift, np.fft.ifftshift, np.ascontiguousarray),
     ],
-    "diagonal": [np.diagonal, np.ndarray.diagonal],
+    "spectrum": [
+        *(np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.fft.fft2, np.fft.ifft2, np.fft.rfft2),
+        np.fft.irfft2,
+    ],
+    "diagonal": [np.diagonal, np.ndarray.diagonal, np.linalg.eigvalsh, np.linalg.svdvals],
     "expanded": [np.expand_dims],
-    "numeric": [np.squeeze, np.ndarray.squeeze, np.tile, np.kron],
+    "numeric": [
+        *(np.squeeze, np.ndarray.squeeze, np.tile, np.kron, np.hstack, np.dstack, np.append, np.insert),
+        *(np.delete, np.resize, np.block, np.take, np.ndarray.take, np.compress, np.extract, np.choose),
+        *(np.select, np.piecewise, np.partition, np.ediff1d, np.trapezoid, np.cross, np.tensordot),
+        *(np.quantile, np.percentile, np.nanquantile, np.nanpercentile, np.nanmedian, np.average, np.cov),
+        *(np.corrcoef, np.polyval, np.poly, np.polyfit, np.polyder, np.polyint, np.polyadd, np.polysub),
+        *(np.polymul, np.roots, np.angle, np.unwrap, np.unique, np.unique_values, np.cumulative_sum),
+        *(np.cumulative_prod, np.nancumsum, np.nancumprod, np.linalg.cond, np.linalg.vector_norm),
+        *(np.linalg.matrix_norm, np.linalg.multi_dot, np.linalg.tensorsolve, np.linalg.tensorinv),
+        *(np.vecdot, np.matvec, np.vecmat, np.linalg.cross, np.linalg.tensordot, np.linalg.vecdot),
+        *(np.apply_along_axis, np.apply_over_axes, np.ndarray.choose, np.ndarray.compress),
+    ],
+    "places": [np.interp],
+    "rows": [np.vstack, np.column_stack],
+    "row": [np.convolve, np.correlate, np.bincount],
+    "diag": [np.diag],
+    "inner": [np.inner],
     "shaped": [np.broadcast_to],
     "parts": [np.split, np.array_split],
     "vector": [
@@ -84,7 +106,7 @@ TAGS: dict[str, list[Any]] = {
         np.logspace,
         np.geomspace,
     ],
-    "matrix": [np.eye, np.identity],
+    "matrix": [np.eye, np.identity, np.vander],
     "outer": [np.outer],
     "dot": [np.dot, np.ndarray.dot],
     "matmul": [operator.matmul, np.matmul],

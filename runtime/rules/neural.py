@@ -106,12 +106,12 @@ def erf(x):
     return np.where(y > 0.46875, 1 - erfc(x), small).astype(np.result_type(x))[()]
 
 
-@elementwise(erf, at=[0.7, X, [-5.0, 0.0, 0.1, 3.0]])
+@elementwise(erf, shape=None, at=[0.7, X, [-5.0, 0.0, 0.1, 3.0]])
 def erf_rule(y, x):
     return 2 * _INVERSE_ROOT_PI * np.exp(-x * x)
 
 
-@elementwise(erfc, at=[0.7, X])
+@elementwise(erfc, shape=None, at=[0.7, X])
 def erfc_rule(y, x):
     return -2 * _INVERSE_ROOT_PI * np.exp(-x * x)
 
@@ -121,7 +121,7 @@ def rsqrt(x):
     return 1 / np.sqrt(x)
 
 
-@elementwise(rsqrt, at=[0.7, P])
+@elementwise(rsqrt, shape=None, at=[0.7, P])
 def rsqrt_rule(y, x):
     return -0.5 * y * y * y
 
@@ -131,7 +131,7 @@ def relu(x):
     return np.maximum(x, 0)
 
 
-@elementwise(relu, at=[0.7, X])
+@elementwise(relu, shape=None, at=[0.7, X])
 def relu_rule(y, x):
     """At 0 the derivative is 0."""
     return y > 0
@@ -153,7 +153,7 @@ def sigmoid(x):
     return one / (one + np.exp(-x))
 
 
-@elementwise(sigmoid, at=[0.7, X, [-40.0, 40.0]])
+@elementwise(sigmoid, shape=None, at=[0.7, X, [-40.0, 40.0]])
 def sigmoid_rule(y, x):
     return y * (cell(1, y) - y)
 
@@ -163,7 +163,7 @@ def logsigmoid(x):
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
-@elementwise(logsigmoid, at=[0.7, X, [-40.0, 40.0]])
+@elementwise(logsigmoid, shape=None, at=[0.7, X, [-40.0, 40.0]])
 def logsigmoid_rule(y, x):
     return sigmoid(-x)
 
@@ -173,7 +173,7 @@ def silu(x):
     return x * sigmoid(x)
 
 
-@elementwise(silu, at=[0.7, X])
+@elementwise(silu, shape=None, at=[0.7, X])
 def silu_rule(y, x):
     s, one = sigmoid(x), cell(1, x)
     return s * (one + x * (one - s))
@@ -184,7 +184,7 @@ def gelu(x):
     return x * (cell(0.5, x) * erfc(cell(-ROOT_HALF, x) * x))
 
 
-@elementwise(gelu, at=[0.7, X])
+@elementwise(gelu, shape=None, at=[0.7, X])
 def gelu_rule(y, x):
     return 0.5 * erfc(-ROOT_HALF * x) + x * np.exp(-0.5 * x * x) * (0.5 * ROOT_TWO_OVER_PI)
 
@@ -194,7 +194,7 @@ def gelu_tanh(x):
     return 0.5 * x * (1 + np.tanh(ROOT_TWO_OVER_PI * (x + 0.044715 * x * x * x)))
 
 
-@elementwise(gelu_tanh, at=[0.7, X])
+@elementwise(gelu_tanh, shape=None, at=[0.7, X])
 def gelu_tanh_rule(y, x):
     t = np.tanh(ROOT_TWO_OVER_PI * (x + 0.044715 * x * x * x))
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * ROOT_TWO_OVER_PI * (1 + 3 * 0.044715 * x * x)
@@ -206,7 +206,7 @@ def softplus(x, *, beta=1.0, threshold=20.0):
     return np.where(scaled > threshold, x, (np.maximum(scaled, 0) + np.log1p(np.exp(-np.abs(scaled)))) / beta)
 
 
-@elementwise(softplus, at=[0.7, X, case(X, beta=2.0), case([-30.0, 30.0])])
+@elementwise(softplus, shape=None, at=[0.7, X, case(X, beta=2.0), case([-30.0, 30.0])])
 def softplus_rule(y, x, *, beta=1.0, threshold=20.0):
     return np.where(beta * x > threshold, 1, sigmoid(beta * x))
 
@@ -216,7 +216,7 @@ def frac(x):
     return x - np.trunc(x)
 
 
-@elementwise(frac, at=[0.7, X + 0.1])
+@elementwise(frac, shape=None, at=[0.7, X + 0.1])
 def frac_rule(y, x):
     return 1
 
@@ -227,7 +227,7 @@ def logit(x, *, eps=None):
     return np.log(x / (1 - x))
 
 
-@elementwise(logit, at=[0.7, [0.2, 0.9], case([0.05, 0.5, 0.97], eps=0.1)])
+@elementwise(logit, shape=None, at=[0.7, [0.2, 0.9], case([0.05, 0.5, 0.97], eps=0.1)])
 def logit_rule(y, x, *, eps=None):
     low = 0.0 if eps is None else eps
     inside = (x >= low) & (x <= 1 - low)
@@ -240,7 +240,7 @@ def elu(x, *, alpha=1.0, scale=1.0, input_scale=1.0):
     return scale * np.where(x > 0, x, alpha * np.expm1(input_scale * np.minimum(x, 0)))
 
 
-@elementwise(elu, at=[0.7, X, case(X, alpha=0.5), case(X, alpha=1.6, scale=1.05)])
+@elementwise(elu, shape=None, at=[0.7, X, case(X, alpha=0.5), case(X, alpha=1.6, scale=1.05)])
 def elu_rule(y, x, *, alpha=1.0, scale=1.0, input_scale=1.0):
     return scale * np.where(x > 0, 1, alpha * input_scale * np.exp(input_scale * np.minimum(x, 0)))
 
@@ -250,7 +250,7 @@ def leaky_relu(x, *, negative_slope=0.01):
     return np.where(x > 0, x, negative_slope * x)
 
 
-@elementwise(leaky_relu, at=[0.7, X])
+@elementwise(leaky_relu, shape=None, at=[0.7, X])
 def leaky_relu_rule(y, x, *, negative_slope=0.01):
     """At 0 the derivative is the slope."""
     return np.where(x > 0, np.ones_like(x), negative_slope * np.ones_like(x))
@@ -266,7 +266,7 @@ def hardtanh(x, *, low=-1.0, high=1.0):
     return np.clip(x, low, high)
 
 
-@elementwise(hardtanh, at=[0.7, X, case(X, low=-0.3, high=0.4)])
+@elementwise(hardtanh, shape=None, at=[0.7, X, case(X, low=-0.3, high=0.4)])
 def hardtanh_rule(y, x, *, low=-1.0, high=1.0):
     """On a bound the derivative is 0."""
     return (x > low) & (x < high)
@@ -277,7 +277,7 @@ def hardsigmoid(x):
     return np.clip(x + 3, 0, 6) / 6
 
 
-@elementwise(hardsigmoid, at=[0.7, X, [-4.0, 4.0]])
+@elementwise(hardsigmoid, shape=None, at=[0.7, X, [-4.0, 4.0]])
 def hardsigmoid_rule(y, x):
     return ((x > -3) & (x < 3)) * (np.ones_like(x) / 6)
 
@@ -287,7 +287,7 @@ def hardswish(x):
     return x * np.clip(x + 3, 0, 6) / 6
 
 
-@elementwise(hardswish, at=[0.7, X, [-4.0, 4.0]])
+@elementwise(hardswish, shape=None, at=[0.7, X, [-4.0, 4.0]])
 def hardswish_rule(y, x):
     return np.where(x <= -3, 0, np.where(x < 3, x / 3 + 0.5, 1))
 
@@ -297,7 +297,7 @@ def mish(x):
     return x * np.tanh(softplus(x))
 
 
-@elementwise(mish, at=[0.7, X])
+@elementwise(mish, shape=None, at=[0.7, X])
 def mish_rule(y, x):
     t = np.tanh(softplus(x))
     return t + x * (1 - t * t) * sigmoid(x)
@@ -308,7 +308,7 @@ def prelu(x, weight):
     return np.where(x > 0, x, weight * x)
 
 
-@elementwise(prelu, at=[(0.7, 0.2), (X, generic(3, seed=1))])
+@elementwise(prelu, shape=None, at=[(0.7, 0.2), (X, generic(3, seed=1))])
 def prelu_rule(z, x, weight):
     return np.where(x > 0, 1, weight), np.where(x > 0, 0, x)
 
@@ -319,7 +319,7 @@ def xlogy(x, y):
     return np.where(zero, 0, x * np.log(np.where(zero, 1, y)))
 
 
-@elementwise(xlogy, at=[(0.7, 0.4), (X, P)])
+@elementwise(xlogy, shape=None, at=[(0.7, 0.4), (X, P)])
 def xlogy_rule(z, x, y):
     """Where `x` is 0 and `y` has no logarithm, the derivative by `x` is 0."""
     none = (x == 0) & (y <= 0)
@@ -331,7 +331,7 @@ def lerp(x, end, weight):
     return x + weight * (end - x)
 
 
-@elementwise(lerp, at=[(0.7, 0.2, 0.3), (X, generic(3, seed=1), 0.25)])
+@elementwise(lerp, shape=None, at=[(0.7, 0.2, 0.3), (X, generic(3, seed=1), 0.25)])
 def lerp_rule(z, x, end, weight):
     return 1 - weight, weight, end - x
 
@@ -341,7 +341,7 @@ def addcmul(x, a, b, *, value=1):
     return x + value * (a * b)
 
 
-@elementwise(addcmul, at=[(0.7, 0.2, 0.3), case(X, generic(3, seed=1), X, value=0.5)])
+@elementwise(addcmul, shape=None, at=[(0.7, 0.2, 0.3), case(X, generic(3, seed=1), X, value=0.5)])
 def addcmul_rule(z, x, a, b, *, value=1):
     return 1, value * b, value * a
 
@@ -351,7 +351,7 @@ def addcdiv(x, a, b, *, value=1):
     return x + value * (a / b)
 
 
-@elementwise(addcdiv, at=[(0.7, 0.2, 0.3), case(X, generic(3, seed=1), P, value=0.5)])
+@elementwise(addcdiv, shape=None, at=[(0.7, 0.2, 0.3), case(X, generic(3, seed=1), P, value=0.5)])
 def addcdiv_rule(z, x, a, b, *, value=1):
     return 1, value / b, -value * a / (b * b)
 

@@ -745,7 +745,7 @@ def kaiser_slope(y, M, beta, sym):
     return (r * bessel_i(1, beta * r) - y * bessel_i(1, beta)) / np.i0(beta)
 
 
-@elementwise(signal.sawtooth, at=[0.7, LONG, (LONG, 0.3)])
+@elementwise(signal.sawtooth, shape="where", at=[0.7, LONG, (LONG, 0.3)])
 def sawtooth(y, t, width=1.0):
     """Where it jumps the slope is that on the right; width 0 or 1 has one slope only."""
     return sawtooth_slopes(t, width)[0], sawtooth_slopes(t, width)[1]

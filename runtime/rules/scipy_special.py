@@ -366,7 +366,7 @@ def trigamma_(y, x):
     return like(special.polygamma(2, x), y)
 
 
-@elementwise(special.polygamma, at=[(1, 0.7), (2, P)])
+@elementwise(special.polygamma, shape="where", at=[(1, 0.7), (2, P)])
 def polygamma(y, n, x):
     return None, special.polygamma(n + 1, x)
 
@@ -1105,7 +1105,7 @@ def cotdg(y, x):
     return -DEGREE * (1 + y * y)
 
 
-@elementwise(special.diric, at=[(0.7, 5), (X, 4)])
+@elementwise(special.diric, shape="where", at=[(0.7, 5), (X, 4)])
 def diric(y, x, n):
     """At multiples of 2 pi, where the function has an extremum, the derivative is 0."""
     return ratio(np.cos(n * x / 2) / 2 - y * np.cos(x / 2) / 2, np.sin(x / 2)), None
@@ -1206,7 +1206,7 @@ def lpmv(y, m, v, x):
 
 if hasattr(special, "legendre_p"):
 
-    @elementwise(special.legendre_p, at=DEGREES)
+    @elementwise(special.legendre_p, shape=None, at=DEGREES)
     def legendre_p(y, n, z):
         return None, np.expand_dims((n + 1) / 2 * special.eval_jacobi(n - 1, 1, 1, z), 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import importlib
 import inspect
 import textwrap
@@ -19,6 +20,7 @@ import srcgrad.transforms.tangent  # noqa: F401
 from srcgrad.runtime.rules import LATER
 from srcgrad.runtime.rules.table import Case, Rule, rules
 from srcgrad.runtime.support import unbroadcast
+from srcgrad.transforms import facts
 
 for module in LATER:
     importlib.import_module(module)  # so that the rules for it are filed
@@ -440,3 +442,58 @@ def test_expressions(rule: Rule) -> None:
             for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
                 if isinstance(node, ast.Return):
                     assert not any(isinstance(part, scopes) for part in ast.walk(node)), function.__name__
+
+
+def fact_of(value: Any) -> facts.Fact:
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        if isinstance(value, tuple):
+            return facts.Fact("tuple", items=tuple(map(fact_of, value)))
+        return facts.Fact("list", items=functools.reduce(facts.join, map(fact_of, value), facts.BOTTOM))
+    if isinstance(value, np.ndarray):
+        dims = tuple(
+            1 if n == 1 else facts.Dim(f"{id(value)}.{i}", 0, True) for i, n in enumerate(value.shape)
+        )
+        return facts.Fact(
+            "array", dims, 2 if value.dtype == np.float64 else 1 if value.dtype.kind in "biu" else 0
+        )
+    return facts.of_constant(value) if value is None or np.isscalar(value) else facts.UNKNOWN
+
+
+def agrees(fact: facts.Fact, value: Any) -> bool:
+    """Is `fact` true of `value`?"""
+    dtype = np.result_type(value) if isinstance(value, (np.ndarray, np.generic, int, float)) else None
+    if fact.real and dtype is not None and dtype.kind not in ("biu" if fact.real == 1 else "") + "f":
+        return False
+    if fact.kind == "scalar":
+        return not isinstance(value, np.ndarray) and np.isscalar(value)
+    if fact.kind == "array":
+        if not isinstance(value, np.ndarray):
+            return False
+        lengths = fact.shape or ()
+        return fact.shape is None or (
+            len(lengths) == value.ndim
+            and all(not isinstance(d, int) or d == n for d, n in zip(lengths, value.shape, strict=True))
+        )
+    if fact.kind == "numeric":
+        return isinstance(value, np.ndarray) or np.isscalar(value)
+    if fact.kind == "list":
+        return isinstance(value, list) and (fact.items is None or all(agrees(fact.items, v) for v in value))
+    if fact.kind == "tuple":
+        return isinstance(value, (tuple, list))
+    return True
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rule, function, case", list(cases()))
+def test_facts_of_results(rule: Rule, function: Any, case: Case) -> None:
+    """What the compiler concludes of a result before it is known."""
+    if rule.shape is None or not case.args:
+        pytest.skip("nothing is concluded")
+    interpreter = facts.Interpreter(None)
+    given = [np.asarray(a) if i == 0 and is_method(function) else a for i, a in enumerate(case.args)]
+    fact = interpreter.rule(
+        function, list(map(fact_of, given)), {k: fact_of(v) for k, v in case.kwargs.items()}
+    )
+    value = Bound(rule, function, case).value({})
+    shown = (value.dtype, value.shape) if isinstance(value, np.ndarray) else value
+    assert agrees(fact, value), f"{fact} of {type(value).__name__} {shown}"
