@@ -346,13 +346,13 @@ def as_list(x: Any) -> Any:
     return x
 
 
-def transposed(rows: Any) -> list[Any]:
-    """`list(zip(*rows))`.
+def transposed(rows: Any, strict: bool = False) -> list[Any]:
+    """`list(zip(*rows, strict=strict))`.
 
     >>> transposed([[1, 2, 3], [4, 5, 6]])
     [(1, 4), (2, 5), (3, 6)]
     """
-    return list(zip(*rows, strict=False))
+    return list(zip(*rows, strict=strict))
 
 
 def untransposed(g: Any, rows: Any) -> Any:

@@ -364,7 +364,8 @@ class Aliases:
                     self.shared.append((id(s), n, other))
                     self.conflicts.append((s, n, other))
                     continue
-                sure = token == n and self.kind(n) in ("list", "dict", "instance")
+                deep = isinstance(s, gast.Assign) and not isinstance(s.targets[0], gast.Name)
+                sure = (token == n or deep) and self.kind(n) in ("list", "dict", "instance")
                 unsure = ("unknown", "numeric", "bottom")
                 if self.kind(n) in unsure or (
                     sure and self.kind(other) in unsure

@@ -21,6 +21,7 @@ from srcgrad.transforms.compile import (
     Pair,
     Unit,
     annotated_facts,
+    arrays_of,
     classes_of,
     fact_of,
     hashable,
@@ -158,7 +159,7 @@ def compile_call(
         known = None  # a function that it calls was defined anew
     if known is None:
         compiler = Compiler(seen)
-        written, _ = compiler.effects(callee, classes_of(given))
+        written, _ = compiler.effects(callee, classes_of(given), arrays_of(given))
         touched = [
             n
             for n in given

@@ -375,7 +375,7 @@ class Unit:
 
     def writes(self, parameter: str) -> bool:
         """Does the function change what the caller passed for a parameter?"""
-        written, _ = self.compiler.effects(self.callee, classes_of(self.given))
+        written, _ = self.compiler.effects(self.callee, classes_of(self.given), arrays_of(self.given))
         kind = self.given.get(parameter, UNKNOWN).kind
         if kind in ("scalar", "string", "none"):
             return False
@@ -485,7 +485,14 @@ class Unit:
         if callee is None:
             return set(), True
         bound = bind(self.parameters_of(callee), value, callee)
-        written, shares = self.compiler.effects(callee, self.classes(bound))
+        arrays = arrays_of(
+            {
+                p: self.interpreter.all.get(a[0].id, UNKNOWN)
+                for p, a in bound.items()
+                if len(a) == 1 and isinstance(a[0], gast.Name)
+            }
+        )
+        written, shares = self.compiler.effects(callee, self.classes(bound), arrays)
         names = set()
         for p, atoms in bound.items():
             for a in atoms:
@@ -542,6 +549,11 @@ class Unit:
 
 def classes_of(facts: dict[str, Fact]) -> tuple[tuple[str, type], ...]:
     return tuple(sorted(((p, f.items) for p, f in facts.items() if f.kind == "instance"), key=lambda c: c[0]))
+
+
+def arrays_of(facts: dict[str, Fact]) -> frozenset[str]:
+    """The parameters that receive arrays or numbers."""
+    return frozenset(p for p, f in facts.items() if f.kind in ("array", "scalar", "numeric"))
 
 
 def _module(dotted: str) -> Any:
@@ -759,16 +771,23 @@ class Compiler:
             self.running.discard(key)
         return self.results[key]
 
-    def effects(self, callee: Callee, classes: tuple[tuple[str, type], ...] = ()) -> tuple[set[str], bool]:
+    def effects(
+        self,
+        callee: Callee,
+        classes: tuple[tuple[str, type], ...] = (),
+        arrays: frozenset[str] = frozenset(),
+    ) -> tuple[set[str], bool]:
         """(parameters that a function may write into, may its result share memory with a parameter), from its
-        text alone."""
+        text alone. `arrays` are parameters that receive arrays, which have no methods of lists."""
         written, shares = self.precise_effects(callee, classes)
-        return {w.rstrip("*") for w in written}, shares
+        by_lists = {w for w in written if w.startswith("~") and w.strip("~*") in arrays}
+        return {w.strip("~*") for w in written - by_lists}, shares
 
     def precise_effects(
         self, callee: Callee, classes: tuple[tuple[str, type], ...] = ()
     ) -> tuple[set[str], bool]:
-        """Like `effects`, with `p*` for a parameter of which something that it holds may be written."""
+        """Like `effects`, with `p*` for a parameter of which something that it holds may be written, `~p` for
+        one that may be changed by a list's or dict's method."""
         key = (callee.key, classes)
         if callee.function.__module__ == "dataclasses":  # the dispatcher writes out what they do
             return set(), True
@@ -816,7 +835,7 @@ class Compiler:
             return self.pairs[key]
         made = self.pairs[key] = Pair(self.unique(callee.name.strip("_") or "function"), wanted)
         if not root:
-            written, _ = self.effects(callee, classes_of(given))
+            written, _ = self.effects(callee, classes_of(given), arrays_of(given))
             kinds = {w: given.get(w, UNKNOWN).kind for w in wanted}
             made.mutated = tuple(
                 w
@@ -875,8 +894,10 @@ def _effects(
             return roots(e.value) | contents(e.value)
         if isinstance(e, gast.NamedExpr):
             return roots(e.value)
-        if isinstance(e, gast.Call) and makes_object(scope.lookup(e.func)):
-            return set()
+        if isinstance(e, gast.Call):
+            found = scope.lookup(e.func)
+            if makes_object(found) or any(found is f for f in (list, dict, tuple, set, sorted)):
+                return set()
         return set().union(*(roots(x) | (contents(x) if deep else set()) for x, deep in parts_of(e)))
 
     def contents(e: Any) -> set[str]:
@@ -983,7 +1004,8 @@ def _effects(
                     holds[e.target.id] = holds.get(e.target.id, set()) | contents(e.value)
                 if isinstance(e, gast.Call):
                     if isinstance(e.func, gast.Attribute) and e.func.attr in MUTATING:
-                        written.update(roots(e.func.value))
+                        mark = "~" if e.func.attr in OF_CONTAINERS else ""
+                        written.update(mark + r for r in roots(e.func.value))
                         put(e.func.value, [*e.args, *(k.value for k in e.keywords)])
                     if isinstance(e.func, gast.Name) and e.func.id in local:
                         written.update(written_by_local(local[e.func.id], e))
@@ -1010,6 +1032,11 @@ def _effects(
                             for a in atoms:
                                 if p + "*" in inner or "?" + p + "*" in inner:
                                     written.update(contents(a))
+                                if "~" + p + "*" in inner:
+                                    written.update("~" + r for r in contents(a))
+                                if "~" + p in inner:
+                                    written.update("~" + r for r in roots(a))
+                                    put(a, [x for q, others in bound.items() if q != p for x in others])
                                 if p in inner:
                                     written.update(roots(a))
                                     put(a, [x for q, others in bound.items() if q != p for x in others])
@@ -1085,6 +1112,10 @@ MUTATING = {
     ),
     *("put", "partition", "resize", "itemset", "add", "discard"),
 }
+
+
+OF_CONTAINERS = MUTATING - {"sort", "fill", "put", "partition", "resize", "itemset"}
+"""Methods that arrays do not have."""
 
 
 class Emitter:
@@ -1205,9 +1236,13 @@ class Emitter:
         made = []
         place = f"{self.unit.source.filename}:{getattr(s, 'lineno', 0)}"
         for _, n, other in dict.fromkeys(g for g in self.unit.aliases.guards if g[0] == id(s)):
+            to = s.targets[0] if isinstance(s, gast.Assign) else None
+            part = clone(to.value) if isinstance(to, (gast.Subscript, gast.Attribute)) else name(n)
+            if not isinstance(root(part), gast.Name) or root(part).id != n:
+                part = name(n)
             test = call(
                 self.externals.node(trees.refuse_shared),
-                name(n),
+                part,
                 name(other),
                 constant(n),
                 constant(other),

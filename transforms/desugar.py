@@ -221,7 +221,7 @@ class _Desugar:
                         isinstance(x, (gast.Assign, gast.AugAssign, gast.Return))
                         and value is not None
                         and bound in dataflow.free_names(value)
-                        and self.taint.expr(value)
+                        and self.taint.through({bound}, value)
                     ):
                         raise self.refuse(
                             x,
@@ -332,8 +332,13 @@ class _Desugar:
         if isinstance(pattern, gast.MatchMapping) and not pattern.rest:
             pairs = zip(pattern.keys, pattern.patterns, strict=True)
             return [f for k, p in pairs for f in self.captures(p, subscript(clone(path), clone(k)))]
-        if isinstance(pattern, gast.MatchClass) and not pattern.patterns:
-            fields = zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True)
+        known = self.taint.lookup(pattern.cls) if isinstance(pattern, gast.MatchClass) else None
+        if known in _MATCH_THEMSELVES and len(pattern.patterns) == 1 and not pattern.kwd_attrs:
+            return self.captures(pattern.patterns[0], path)
+        named = getattr(known, "__match_args__", ())
+        if isinstance(pattern, gast.MatchClass) and len(pattern.patterns) <= len(named):
+            fields = [*zip(named, pattern.patterns, strict=False)]
+            fields += zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True)
             return [f for a, p in fields for f in self.captures(p, attribute(clone(path), a))]
         if dataflow.bound_names([pattern]):
             raise self.refuse(
@@ -736,6 +741,10 @@ def _renamed(pattern: Any, names: dict[str, str]) -> Any:
             if isinstance(p, (gast.MatchAs, gast.MatchStar, gast.MatchMapping)) and getattr(p, field, None):
                 setattr(p, field, names[getattr(p, field)])
     return pattern
+
+
+_MATCH_THEMSELVES = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+"""Classes of which the one positional pattern matches the value itself (PEP 634)."""
 
 
 def _computed(e: Any) -> bool:

@@ -173,6 +173,12 @@ class _Flatten(Objects):
                 value = gast.BinOp(at(name(to.id), to), s.op, s.value)
                 value.left.fact = to.fact
                 out.append(assign(to.id, self.value(at(value, to), s, out, taint=True), s))
+            elif isinstance(s.op, gast.MatMult):
+                read = at(name(to.id), to)
+                read.fact = to.fact
+                made = at(gast.BinOp(read, s.op, self.atom(s.value, s, out)), s)
+                whole = gast.Subscript(clone(read), constant(...), gast.Store())
+                out.append(assign(whole, self.temporary(made, s, out, tainted=True), s))
             elif kind == "list" and isinstance(s.op, gast.Add):
                 owner = name(to.id)
                 owner.fact = to.fact
@@ -225,9 +231,33 @@ class _Flatten(Objects):
 
     def stmt_Delete(self, s: Any, out: Block) -> None:
         (to,) = s.targets
+        if isinstance(getattr(to, "slice", None), gast.Slice) and self.taint.expr(to.value):
+            self.delete_slice(to, s, out)
+            return
         place = self.place(to, s, out)
         place.ctx = gast.Del()
         out.append(at(gast.Delete([place]), s))
+
+    def delete_slice(self, to: Any, s: Any, out: Block) -> None:
+        """`del xs[i:j]` as one deletion after another."""
+        if to.slice.step is not None or getattr(to.value, "fact", UNKNOWN).kind != "list":
+            raise self.refuse(to, "this `del`", "Make a new list of what is kept.")
+        owner, index = self.atom(to.value, s, out), self.index(to.slice, s, out)
+        length = self.builtin(len, clone(owner))
+        bounds = call(
+            attribute(call("slice", index.lower or constant(None), index.upper or constant(None)), "indices"),
+            length,
+        )
+        start, stop = (
+            self.temporary(subscript(clone(bounds), constant(i)), s, out, n, tainted=False)
+            for i, n in enumerate(("start", "stop"))
+        )
+        rounds = call("range", gast.BinOp(stop, gast.Sub(), clone(start)))
+        rounds.func.fact = Fact("function", const=range)
+        start.fact = Fact("scalar", real=1)
+        gone = at(gast.Delete([gast.Subscript(owner, clone(start), gast.Del())]), s)
+        counter = gast.Name(self.names.fresh("k"), gast.Store(), None, None)
+        out.append(at(gast.For(counter, rounds, [gone], [], None), s))
 
     def stmt_Return(self, s: Any, out: Block) -> None:
         value = self.value(s.value, s, out) if isinstance(s.value, gast.Tuple) else self.atom(s.value, s, out)
@@ -312,7 +342,7 @@ class _Flatten(Objects):
         None."""
         fact = getattr(it, "fact", UNKNOWN)
         if isinstance(it, gast.Call) and _known(it.func) is zip and _one_star(it):
-            rows = at(call(self.support(trees.transposed), self.atom(it.args[0].value, s, out)), it)
+            rows = at(self.columns(it, s, out), it)
             it = self.temporary(rows, s, out, "rows", tainted=True)
             fact = it.fact = Fact("list")
         if isinstance(it, gast.Call):
@@ -392,6 +422,11 @@ class _Flatten(Objects):
         length = self.temporary(self.builtin(len, clone(atom)), s, out, "n", tainted=False)
         atom.fact = fact
         return length, lambda k: subscript(clone(atom), k)
+
+    def columns(self, e: Any, s: Any, out: Block) -> Any:
+        """`zip(*rows)` as a list."""
+        strict = [clone(k.value) for k in e.keywords]
+        return call(self.support(trees.transposed), self.atom(e.args[0].value, s, out), *strict)
 
     def builtin(self, function: Any, *args: Any) -> Any:
         made = call(function.__name__, *args)
@@ -847,7 +882,7 @@ class _Flatten(Objects):
             func = self.atom(func, s, out)
         ufunc = _known(func)
         if ufunc is zip and _one_star(e):
-            return call(self.support(trees.transposed), self.atom(e.args[0].value, s, out))
+            return self.columns(e, s, out)
         if ufunc is map and len(e.args) >= 2:
             return self.mapped(e, s, out)
         made = self.called(ufunc, e, s, out)
@@ -1066,7 +1101,8 @@ def _changes_attributes(s: Any, element: Any) -> bool:
 
 def _one_star(e: Any) -> bool:
     """Is a call of the form `f(*xs)`?"""
-    return len(e.args) == 1 and isinstance(e.args[0], gast.Starred) and not e.keywords
+    plain = all(k.arg == "strict" for k in e.keywords)
+    return len(e.args) == 1 and isinstance(e.args[0], gast.Starred) and plain
 
 
 def _computed_store(to: Any) -> bool:
@@ -1634,9 +1670,10 @@ class _Rename:
             self.block(s.finalbody, env)
             out.append(s)
             return
-        live = self.live[id(s)]
+        live = self.live[id(s)] | dataflow.liveness(s.finalbody, set(self.live[id(s)]), None, self.frees)
         handled = set().union(*(dataflow.liveness(h.body, set(live)) for h in s.handlers))
-        assigned = dataflow.bound_names(s.body)
+        # What only the last statement binds is as it was before, where an exception comes.
+        assigned = dataflow.bound_names(s.body[:-1] if isinstance(s.body[-1], gast.Assign) else s.body)
         for v in sorted(assigned & handled):
             if v in self.taint.names and v in dataflow.reads([x for h in s.handlers for x in h.body]):
                 raise self.refuse(

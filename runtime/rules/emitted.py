@@ -171,12 +171,12 @@ def as_list(g, y, x):
 
 
 @reverse(trees.transposed, alias="maybe", shape="list", at=[[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]])
-def transposed(g, y, rows):
+def transposed(g, y, rows, strict=False):
     return trees.untransposed(g, rows)
 
 
 @forward(trees.transposed)
-def transposed_forward(rows_dot, y, rows):
+def transposed_forward(rows_dot, y, rows, strict=False):
     return trees.transposed(rows_dot)
 
 

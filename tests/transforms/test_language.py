@@ -1569,3 +1569,80 @@ def test_a_tuple_that_becomes_a_number():
         return both * h
 
     check(f, 0.7)
+
+
+def sum_after_an_exception(x):
+    s = 0.0
+    for v in [1.0, 0.0, 2.0]:
+        try:
+            s = s + x / v
+        except ZeroDivisionError as error:
+            s = s * x + len(str(error))
+    try:
+        k = {"a": 2}["b"]
+    except KeyError:
+        k = 3
+    else:
+        k = 5
+    finally:
+        z = x * k
+    return s * z
+
+
+def slices_deleted(x):
+    xs = [x, x * x, 1.0, x**3]
+    del xs[1:3]
+    return xs[0] * xs[1] * len(xs)
+
+
+@dataclasses.dataclass
+class Place:
+    x: float
+    y: float
+
+
+@dataclasses.dataclass
+class Disc:
+    at: Place
+    r: float
+
+
+def extent(shape):
+    match shape:
+        case Disc(Place(0.0, _), r):
+            return 100 * r
+        case Disc(Place(a, b), r) if r > 0:
+            return math.pi * r**2 + a * b
+        case float(v):
+            return v * v
+    return 0.0
+
+
+def patterns_by_position(x):
+    return extent(Disc(Place(x, 2.0), x * x)) + extent(Disc(Place(0.0, x), x)) + extent(x)
+
+
+def rows_and_columns(x):
+    rows = [[x, 1.0, 2.0], [3.0, x * x, 0.5]]
+    xs, ys, zs = zip(*rows, strict=True)
+    columns = [list(c) for c in zip(*rows, strict=True)]
+    numbered = sum(i * v for i, v in zip(itertools.count(2), xs, strict=False))
+    turns = sum(v * w for v, w in zip(rows[0], itertools.cycle([x, 2.0]), strict=False))
+    return xs[0] * ys[1] + sum(zs) * columns[1][1] + numbered + turns
+
+
+@pytest.mark.parametrize(
+    "f", [sum_after_an_exception, slices_deleted, patterns_by_position, rows_and_columns]
+)
+def test_more_of_the_language(f):
+    check(f, 0.7)
+
+
+def test_matmul_in_place():
+    def f(m):
+        a = m.copy()
+        b = a
+        a @= m
+        return np.sum(a**2) + b[0, 1]
+
+    check(f, np.array([[0.3, 1.2], [0.8, -0.5]]))

@@ -129,6 +129,14 @@ class Taint:
         found = self.lookup(call.func)
         return found is not None and self.discrete(found)
 
+    def through(self, names: set[str], e: Any) -> bool:
+        """May the value of `e` carry what these names carry?"""
+        kept, self.names = self.names, names
+        try:
+            return self.expr(e)
+        finally:
+            self.names = kept
+
     def expr(self, e: Any) -> bool:
         """May the value of `e` carry a derivative?"""
         if isinstance(e, gast.Name):
