@@ -256,6 +256,21 @@ def match(g: Any, x: Any) -> Any:
     return g
 
 
+def unlisted(g: Any, x: Any) -> Any:
+    """The cotangent of `x`, of which `g` is that of `list(x)` or of another list of what `x` yields.
+
+    >>> unlisted([1.0, 2.0], {"a": 3.0, "b": 4.0})
+    {'a': 0.0, 'b': 0.0}
+    """
+    if isinstance(x, dict):
+        return zeros_like(x)  # it yields its keys
+    if isinstance(x, (list, tuple, np.ndarray)):
+        return match(g, x)
+    raise UnsupportedSyntax(
+        f"cannot differentiate a list made of {type(x).__name__}. Build the list in a loop."
+    )
+
+
 def conform(g: Any, x: Any) -> Any:
     """The cotangent `g` of `x`; if it is of another structure, it is a zero that was made for another value.
 

@@ -662,7 +662,7 @@ class Interpreter:
     def builtin(self, function: Any, args: list[Fact], starred: bool) -> Fact | None:
         """The fact of a call of one of Python's builtins, or None."""
         if function is range:
-            return Fact("object")
+            return Fact("list", items=REAL)
         if function is len:
             return REAL
         if function is dict and not args:

@@ -1336,7 +1336,8 @@ class _Rename:
         odd = {
             n for s in _walk_statements(body) if not isinstance(s, bound_by) for n in dataflow.head_binds(s)
         }
-        for n in sorted(self.closures):
+        used = _used_names(body)
+        for n in sorted(self.closures.keys() & used):  # what nobody can call reads nothing
             position, loops = places[id(self.closures[n])]
             for free in self.frees[n]:
                 later = [
@@ -1773,6 +1774,35 @@ def _uses(node: Any, s: Any) -> Any:
     for n in nodes.walk(node) if isinstance(node, gast.AST) and not isinstance(node, gast.stmt) else ():
         if isinstance(n, gast.Name) and not isinstance(n.ctx, (gast.Store, gast.Param)):
             yield n.id, direct and n is node.func
+
+
+def _used_names(body: Block) -> set[str]:
+    """Names that are read, except to be kept in variables which are not."""
+    used: set[str] = set()
+    kept: dict[str, set[str]] = {}
+    for s in _walk_statements(body):
+        to = s.targets[0] if isinstance(s, gast.Assign) and len(s.targets) == 1 else None
+        if isinstance(to, gast.Name) and _keeps_only(s.value):
+            kept.setdefault(to.id, set()).update(dataflow.free_names(s.value))
+        elif isinstance(s, gast.FunctionDef) and not s.decorator_list:
+            kept.setdefault(s.name, set()).update(dataflow.head_reads(s))
+        else:
+            used |= dataflow.head_reads(s)
+    todo = list(used)
+    while todo:
+        new = kept.pop(todo.pop(), set()) - used
+        used |= new
+        todo += new
+    return used
+
+
+def _keeps_only(value: Any) -> bool:
+    """Does an expression do nothing with what it is made of but hold it?"""
+    if isinstance(value, (gast.List, gast.Tuple, gast.Set)):
+        return all(map(_keeps_only, value.elts))
+    if isinstance(value, gast.Dict):
+        return all(isinstance(k, gast.Constant) for k in value.keys) and all(map(_keeps_only, value.values))
+    return isinstance(value, (gast.Name, gast.Attribute, gast.Constant, gast.Lambda))
 
 
 def _number(

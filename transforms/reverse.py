@@ -72,6 +72,14 @@ class Term:
     origin: Any = None
     masks: Masks = ()
     """Conditions where the contribution is an exact 0 unless they are what is told."""
+    _reads: tuple[Any, set[str]] | None = None
+
+    @property
+    def reads(self) -> set[str]:
+        """The names that the expression reads."""
+        if self._reads is None or self._reads[0] is not self.value:
+            self._reads = (self.value, mentioned(self.value))
+        return self._reads[1]
 
 
 @dataclass
@@ -607,11 +615,11 @@ class Reverse:
         for n in list({**s.pending, **s.items}):
             if n == but:
                 continue
-            if any(bars & mentioned(t.value) for t in self.collected(n)):
+            if any(not bars.isdisjoint(t.reads) for t in self.collected(n)):
                 if s.items.get(n) and not s.pending.get(n) and self.kind(n) in ("tuple",):
                     for part in s.items[n].values():
                         for t in part:
-                            if bars & mentioned(t.value):
+                            if bars & t.reads:
                                 value = self.owned(t.value, n) if copies else t.value
                                 t.value = self.temporary(self.names_base(n), value)
                     continue
@@ -655,7 +663,7 @@ class Reverse:
         """Will settling what mentions `bar` change a variable that `value` reads?"""
         s, read = self.scope, mentioned(value)
         waiting = {
-            m: set().union(*(mentioned(t.value) for t in self.collected(m)))
+            m: set().union(*(t.reads for t in self.collected(m)))
             for m in {**s.pending, **s.items}
             if m != but
         }
@@ -1329,14 +1337,10 @@ class Reverse:
                 self.contribute(n, call(self.external(trees.get_attribute), clone(g), name(v), constant(key)))
 
     def flow_sequence(self, op: Any, g: Any, v: str, s: Any) -> None:
-        if not op.operands:
-            return
-        n = op.operands[0][1]
-        if self.kind(n) not in ("list", "tuple", "array", "numeric"):
-            raise self.refuse(
-                op.node, f"cannot differentiate `{op.function.__name__}` of this", "Build the list in a loop."
-            )
-        self.contribute(n, call(self.external(trees.match), g, name(n)))
+        if op.operands:
+            n = op.operands[0][1]
+            known = self.kind(n) in ("list", "tuple", "array", "numeric")
+            self.contribute(n, call(self.external(trees.match if known else trees.unlisted), g, name(n)))
 
     def flow_concat(self, op: Any, g: Any, v: str, s: Any) -> None:
         g = self.once(g, 2, v)

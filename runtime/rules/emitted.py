@@ -34,9 +34,6 @@ nondifferentiable(
 )
 
 
-VIEWED = np.arange(3.0)
-
-
 @reverse(trees.snapshot, linear=True, at=[1.5, [1.0, 2.0]])
 def snapshot(g, y, x):
     return g
@@ -83,12 +80,18 @@ def match_forward(g_dot, y, g_, x):
 
 
 @reverse(
-    trees.same_view,
-    wrt="v_bar",
-    linear=True,
-    alias="view",
-    at=[(VIEWED[1:], VIEWED[1:], VIEWED, VIEWED, "v", "f.py:1")],
+    trees.unlisted, wrt="g_", alias="maybe", at=[([1.0, 2.0], (3.0, 4.0)), ([1.0, 2.0], np.array([3.0, 4.0]))]
 )
+def unlisted(g, y, g_, x):
+    return trees.part(g, g_)
+
+
+@forward(trees.unlisted)
+def unlisted_forward(g_dot, y, g_, x):
+    return trees.unlisted(g_dot, x)
+
+
+@reverse(trees.same_view, wrt="v_bar", linear=True, alias="view", at=[])
 def same_view(g, y, v_bar, v, x_bar, x, name, place):
     return g
 
@@ -165,12 +168,12 @@ def rebuilt(g, y, g_, names):
     return trees.unbuilt(g, names)
 
 
-@reverse(trees.as_list, linear=True, alias="maybe", shape="list", at=[[1.0, 2.0]])
+@reverse(trees.as_list, linear=True, alias="maybe", shape="list", at=[])
 def as_list(g, y, x):
     return g
 
 
-@reverse(trees.transposed, alias="maybe", shape="list", at=[[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]])
+@reverse(trees.transposed, alias="maybe", shape="list", at=[])
 def transposed(g, y, rows, strict=False):
     return trees.untransposed(g, rows)
 
