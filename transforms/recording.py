@@ -18,6 +18,7 @@ from typing import Any
 
 import gast
 
+from srcgrad.transforms.activity import statements
 from srcgrad.transforms.facts import UNKNOWN
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import (
@@ -250,11 +251,13 @@ class Record:
         return n in self.growing and self.aliases.changed_after(n, loop)
 
     def earliest(self, body: Block, needed: set[str]) -> int:
-        """The first place in a loop's body at which everything that is to be saved has its value."""
+        """The first place in a loop's body at which everything that is to be saved has its value: the records
+        of the loops inside are complete, so that the emitted program can be differentiated as any other."""
         carried = self.carried(body)
         position = 0
         for i, s in enumerate(body):
-            if dataflow.bound_names([s]) & (needed - carried):
+            filled = {getattr(x, "records", None) for x in statements([s])} & needed
+            if filled or dataflow.bound_names([s]) & (needed - carried):
                 position = i + 1
         return position
 

@@ -1646,3 +1646,22 @@ def test_matmul_in_place():
         return np.sum(a**2) + b[0, 1]
 
     check(f, np.array([[0.3, 1.2], [0.8, -0.5]]))
+
+
+def loop_in_a_loop(x):
+    s = x
+    for i in range(3):
+        for j in range(3):
+            s = s * x + i * j
+    return s
+
+
+def comprehension_in_a_comprehension(x):
+    rows = [[x, 2.0], [x * x, x]]
+    return sum([v**2 * x for row in rows for v in row if v > 0.5]) + sum([sum(r) * x for r in rows])
+
+
+@pytest.mark.parametrize("f", [loop_in_a_loop, comprehension_in_a_comprehension])
+def test_second_derivatives_of_nested_loops(f):
+    df = srcgrad.grad(f)
+    assert srcgrad.grad(df)(0.7) == pytest.approx(differences(df, (0.7,), 0), rel=1e-6)
