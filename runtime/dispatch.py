@@ -9,15 +9,17 @@ of a function is a dict of those of the variables it has captured, of a bound me
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
+import operator
 import types
 from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
-from srcgrad.runtime import late, operators, tangents, trees
+from srcgrad.runtime import late, library, operators, tangents, trees
 from srcgrad.runtime.errors import NoRule, UnsupportedSyntax
 from srcgrad.runtime.rules import table
 
@@ -269,10 +271,15 @@ def plan_of(
         raise NoRule("the compiler is not loaded: import srcgrad.transforms")
     if custom(function):
         return function.plan(args, kwargs)
+    function = library.once(library.standin(function))
     if operators.looked_at(function):
         return make(_operator(function, tuple(map(type, args))), (), "plain", args, kwargs, ())
     if function is operators.attribute:
         return make(_attribute(cast(Any, type(args[0])), args[1]), (), "plain", args, kwargs, ())
+    if function is copy.copy and len(args) == 1:
+        return make(
+            _copier(cast(Any, type(args[0])), (*trees.held_in(args[0]),)), (), "plain", args, kwargs, ()
+        )
     if getattr(function, "__module__", None) == "dataclasses" and args:
         written = _of_dataclass(function, cast(Any, type(args[0])), len(args), tuple(kwargs))
         if written is not None:
@@ -335,8 +342,14 @@ def plan_of(
         maker = _once("make partial", text, {"new_partial": trees.new_partial})
         return make(maker, (), "plain", args, kwargs, ())
     plain = isinstance(function, type) and function in _OF_CLASSES and len(args) == 1
+    if plain and function is dict and not isinstance(args[0], dict) and not kwargs:
+        return make(_once("make dict of pairs", _OF_PAIRS), (), "plain", args, kwargs, ())
     if plain and (isinstance(args[0], dict) if function is dict else not kwargs):
         return make(_once(f"make {function.__name__}", _OF_CLASSES[function]), (), "plain", args, kwargs, ())
+    if function is types.SimpleNamespace and not args:
+        return make(_namespace(tuple(kwargs)), (), "plain", args, kwargs, ())
+    if isinstance(function, (operator.itemgetter, operator.attrgetter, operator.methodcaller)):
+        return make(_getter(repr(function), function), (), "plain", args, kwargs, ())
     if isinstance(function, type):
         if not _numbers_in((args, kwargs)):
             return Plan(function, None, (), (), "plain")
@@ -537,6 +550,8 @@ def _operator(function: Any, classes: tuple[type, ...]) -> types.FunctionType:
     names = ", ".join(f"a{i}" for i in range(len(classes)))
     found = operators.of_classes(function, classes)
     lines: list[str] = []
+    if function is operators.or_ and all(issubclass(c, dict) for c in classes):
+        return _once("join dicts", "def apply(a0, a1):\n    return {**a0, **a1}\n")
     namespace = {"refused": operators.refused, "fixed": operators.fixed, "function": function}
     for i, (method, swapped) in enumerate(found):
         namespace[f"method_{i}"] = method
@@ -572,6 +587,22 @@ def reader(cls: Any, name: str) -> Any:
     )
     namespace = {"function": cast(Any, found).func, "held": trees.held}
     return made_from(text, "apply", namespace, f"cached {name} of {cls.__qualname__} {id(cls):x}")
+
+
+@functools.lru_cache(maxsize=512)
+def _copier(cls: Any, names: tuple[str, ...]) -> Any:
+    """`copy.copy` of an instance of a class that holds attributes of these names, written out."""
+    text = "x"
+    if issubclass(cls, np.ndarray):
+        text = "x.copy()"
+    elif cls is list or cls is dict:
+        text = f"{cls.__name__}(x)"
+    elif names and not hasattr(cls, "__copy__"):
+        text = f"built(cls, {names!r}, {', '.join('x.' + n for n in names)})"
+    elif not issubclass(cls, (int, float, complex, str, tuple, np.generic)):
+        raise NoRule(f"a copy of a {cls.__qualname__} has no derivative rule")
+    namespace = {"cls": cls, "built": trees.built}
+    return made_from(f"def apply(x):\n    return {text}\n", "apply", namespace, f"copy {id(cls):x} {names}")
 
 
 @functools.lru_cache(maxsize=512)
@@ -672,7 +703,32 @@ _OF_CLASSES = {
     tuple: "def apply(x):\n    return tuple([v for v in x])\n",
     dict: "def apply(x, **more):\n    return {**{k: x[k] for k in x}, **more}\n",
 }
+_OF_PAIRS = "def apply(pairs):\n    return {k: v for k, v in pairs}\n"
 _made: dict[str, types.FunctionType] = {}
+
+
+@functools.lru_cache(maxsize=512)
+def _namespace(names: tuple[str, ...]) -> types.FunctionType:
+    """`types.SimpleNamespace(a=..., b=...)`, written out."""
+    given = ", ".join(names)
+    text = f"def apply({'*, ' + given if names else ''}):\n    return built(cls, {names!r}, {given})\n"
+    namespace = {"cls": types.SimpleNamespace, "built": trees.built}
+    return made_from(text, "apply", namespace, f"namespace {' '.join(names)}")
+
+
+def _getter(shown: str, function: Any) -> types.FunctionType:
+    """What `operator.itemgetter(...)`, `attrgetter` or `methodcaller` does, written out."""
+    _, parts = function.__reduce__()[:2]
+    namespace = {f"part{i}": p for i, p in enumerate(parts)}
+    if isinstance(function, operator.itemgetter):
+        found = [f"x[part{i}]" for i in range(len(parts))]
+    elif isinstance(function, operator.attrgetter):
+        found = [f"x.{p}" for p in parts]
+    else:
+        found = [f"x.{parts[0]}({', '.join(f'part{i}' for i in range(1, len(parts)))})"]
+    result = found[0] if len(found) == 1 else f"({', '.join(found)})"
+    text = f"def apply(x):\n    return {result}\n"
+    return made_from(text, "apply", namespace, f"{shown} {id(function):x}")
 
 
 def _once(key: str, text: str, namespace: dict[str, Any] | None = None) -> types.FunctionType:

@@ -78,6 +78,10 @@ def floordiv(a: Any, b: Any) -> Any:
     return a // b
 
 
+def or_(a: Any, b: Any) -> Any:
+    return a | b
+
+
 def neg(a: Any) -> Any:
     return -a
 
@@ -117,6 +121,7 @@ BINARY: dict[Callable[..., Any], tuple[str, str]] = {
     matmul: ("__matmul__", "__rmatmul__"),
     mod: ("__mod__", "__rmod__"),
     floordiv: ("__floordiv__", "__rfloordiv__"),
+    or_: ("__or__", "__ror__"),
 }
 UNARY: dict[Callable[..., Any], str] = {
     neg: "__neg__",
@@ -130,7 +135,7 @@ UNARY: dict[Callable[..., Any], str] = {
 INPLACE = {f: "__i" + name.strip("_") + "__" for f, (name, _) in BINARY.items()}
 NAMES = frozenset({n for pair in BINARY.values() for n in pair} | set(UNARY.values()))
 PLAIN: dict[Any, str] = {
-    **{f: f"a0 {sign} a1" for f, sign in zip(BINARY, "+ - * / ** ** @ % //".split(), strict=True)},
+    **{f: f"a0 {sign} a1" for f, sign in zip(BINARY, "+ - * / ** ** @ % // |".split(), strict=True)},
     power: "a0 ** fixed(a1)",
     **{
         neg: "-a0",

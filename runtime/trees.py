@@ -772,7 +772,8 @@ def refuse_property(x: Any, attribute: str, name: str, place: str) -> None:
     """Raise if storing `x.attribute` runs code of the class of `x`."""
     found = getattr(type(x), attribute, None)
     own = type(found).__module__ not in ("builtins", "types") and hasattr(type(found), "__set__")
-    if isinstance(found, property) or own or "__setattr__" in vars_of_class(type(x)):
+    runs = "__setattr__" in vars_of_class(type(x)) and not isinstance(x, types.SimpleNamespace)
+    if isinstance(found, property) or own or runs:
         raise UnsupportedSyntax(
             f"{place}: storing `{name}.{attribute}` runs code of the class {type(x).__name__}, through "
             "which the derivative can't be followed here\nCall a method that sets it."

@@ -291,7 +291,9 @@ class Aliases:
                     ):
                         link(v, shared[n])
                 else:
-                    link(v, held[n])
+                    piece = isinstance(value, gast.Subscript) and isinstance(value.slice, gast.Slice)
+                    if not (piece and self.kind(n) in ("list", "tuple")):  # a list of its own
+                        link(v, held[n])
                     link(v + "*", held[n])
                     if self.kind(n) not in ("tuple", "list", "dict"):
                         link(v, shared[n])

@@ -13,6 +13,7 @@ One derivative is compiled per function, kinds of arguments and set of different
 
 from __future__ import annotations
 
+import bisect
 import importlib
 import inspect
 import re
@@ -27,7 +28,7 @@ import numpy as np
 
 import srcgrad.runtime.rules.emitted
 import srcgrad.runtime.rules.kinds  # noqa: F401 (files its rules)
-from srcgrad.runtime import dispatch, late, trees
+from srcgrad.runtime import dispatch, late, library, trees
 from srcgrad.runtime.dependencies import Dependency
 from srcgrad.runtime.errors import AliasError, ArgumentError, NoRule, UnsupportedSyntax
 from srcgrad.runtime.rules import table
@@ -98,7 +99,7 @@ FAMILY_SEPARATOR = "_"
 def discrete(function: Any) -> bool:
     """Does the result of calling `function` never carry a derivative?"""
     try:
-        if function in DISCRETE:
+        if function in DISCRETE or function in (bisect.bisect, bisect.bisect_left, bisect.bisect_right):
             return True
     except TypeError:
         return False
@@ -223,6 +224,7 @@ class Unit:
             sight.carried,
         )
         self.refuse_writes_outside(tree)
+        self.refuse_spent_iterators(tree)
         tree.decorator_list = []
         tree.returns = None
         for p in dataflow.parameters(tree):
@@ -342,6 +344,36 @@ class Unit:
                             "which is from outside the function",
                             "Pass it as an argument, or return the value.",
                         )
+
+    def refuse_spent_iterators(self, tree: Any) -> None:
+        """An iterator that has a name may be gone through once; what is made of it here is a list."""
+        for s in statements(tree.body):
+            if not isinstance(s, gast.Assign) or not isinstance(s.targets[0], gast.Name):
+                continue
+            func = getattr(s.value, "func", None)
+            gives = isinstance(s.value, gast.GeneratorExp) or (
+                func is not None and library.lazy(self.scope.lookup(func))
+            )
+            if not gives or not self.taint.expr(s.value):
+                continue
+            n = s.targets[0].id
+            uses = [x for x in nodes.walk(tree) if isinstance(x, gast.Name) and x.id == n]
+            uses = [x for x in uses if isinstance(x.ctx, gast.Load)]
+            loops = [x for x in statements(tree.body) if isinstance(x, (gast.For, gast.While))]
+            again = any(
+                x in uses and not any(y is s for y in nodes.walk(loop))
+                for loop in loops
+                for b in loop.body
+                for x in nodes.walk(b)
+            )
+            if len(uses) > 1 or again:
+                raise fail(
+                    UnsupportedSyntax,
+                    self.source,
+                    s,
+                    f"the iterator `{n}` is used more than once",
+                    f"Make a list of it: `{n} = list(...)`.",
+                )
 
     def written_by(self, node: Any, nested: dict[str, Any]) -> list[Any]:
         """The arguments of a call into which the callee may write, from its text alone."""

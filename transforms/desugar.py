@@ -465,7 +465,8 @@ class _Desugar:
         """`sum(zip(a, b))` with its argument as a comprehension, where the iterator yields differentiated
         values."""
         if self.iterates(e):
-            inner, found = e.args[0], self.taint.lookup(e.args[0].func)
+            place = next(i for i, a in enumerate(e.args) if self.lazy(a))
+            inner, found = e.args[place], self.taint.lookup(e.args[place].func)
             variable = name(self.names.fresh("item"))
             self.taint.names.add(variable.id)
             store = gast.Name(variable.id, gast.Store(), None, None)
@@ -474,27 +475,27 @@ class _Desugar:
                 plain = isinstance(inner.args[0], gast.Constant)
                 test, it = [variable if plain else call(inner.args[0], variable)], inner.args[1]
             new = clone(e)
-            new.args[0] = at(gast.ListComp(clone(variable), [gast.comprehension(store, it, test, 0)]), inner)
+            new.args[place] = at(
+                gast.ListComp(clone(variable), [gast.comprehension(store, it, test, 0)]), inner
+            )
             return new
         return e
 
     def iterates(self, e: Any) -> bool:
-        """Is `e` a call whose first argument is a lazy iterator over differentiated values?"""
-        if not (
-            isinstance(e, gast.Call)
-            and e.args
-            and isinstance(e.args[0], gast.Call)
-            and self.taint.expr(e.args[0])
-        ):
+        """Is `e` a call of which an argument is a lazy iterator over differentiated values?"""
+        if not (isinstance(e, gast.Call) and any(self.lazy(a) for a in e.args)):
             return False
-        inner, found = e.args[0], self.taint.lookup(e.args[0].func)
+        return self.taint.lookup(e.func) not in (zip, enumerate, reversed, filter, map, iter)
+
+    def lazy(self, inner: Any) -> bool:
+        if not (isinstance(inner, gast.Call) and self.taint.expr(inner)):
+            return False
+        found = self.taint.lookup(inner.func)
         items = (
             isinstance(inner.func, gast.Attribute)
             and inner.func.attr in ("items", "values")
             and not inner.args
         )
-        if self.taint.lookup(e.func) in (zip, enumerate, reversed, filter, map, iter):
-            return False
         return found in (zip, enumerate, reversed, filter) if found is not None else items
 
     def by_key(self, e: Any) -> Any:

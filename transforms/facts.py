@@ -21,7 +21,7 @@ from typing import Any
 import gast
 import numpy as np
 
-from srcgrad.runtime import dispatch, operators, trees
+from srcgrad.runtime import dispatch, library, operators, trees
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.scope import MISSING, Scope
@@ -105,7 +105,7 @@ def of_global(value: Any) -> Fact:
     if isinstance(value, types.ModuleType):
         return Fact("module", const=value)
     if isinstance(value, type) or callable(value):
-        return Fact("function", const=getattr(value, "__srcgrad_nested__", value))
+        return Fact("function", const=library.standin(getattr(value, "__srcgrad_nested__", value)))
     if isinstance(value, NUMBERS):
         return replace(of_constant(value), const=MISSING)
     if isinstance(value, str):
@@ -476,6 +476,9 @@ class Interpreter:
             return made
         if isinstance(op, gast.MatMult):
             return _matmul(a, b)
+        if isinstance(op, gast.BitOr) and a.kind == b.kind == "dict":
+            known = a.items is not None and b.items is not None
+            return Fact("dict", items=tuple({**dict(a.items), **dict(b.items)}.items()) if known else None)
         if a.kind == b.kind == "list" and isinstance(op, gast.Add):
             known = a.items is not None and b.items is not None
             return Fact("list", items=join(a.items, b.items) if known else None)
@@ -778,6 +781,8 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: i
         if "dtype" not in keywords and all(a.kind in ("scalar", "tuple") for a in args):
             real = args[1].real if len(args) == 2 else 2
         return NUMERIC if shape is None else Fact("array", shape, real) if shape else SCALAR
+    if tag == "second" and len(args) > 1 and args[1].kind in ("list", "tuple", "dict"):
+        return Fact("dict" if args[1].kind == "dict" else "list")
     if tag == "second" and len(args) > 1:
         return replace(args[1], const=MISSING) if args[1].kind in ("scalar", "array", "numeric") else UNKNOWN
     if tag == "solve" and len(args) == 2:

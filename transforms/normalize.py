@@ -23,7 +23,7 @@ from typing import Any
 import gast
 import numpy as np
 
-from srcgrad.runtime import operators, trees
+from srcgrad.runtime import library, operators, trees
 from srcgrad.runtime.errors import UnsupportedSyntax
 from srcgrad.runtime.rules import inplace, table
 from srcgrad.transforms.facts import UNKNOWN, Fact, class_attribute
@@ -90,6 +90,7 @@ def is_atom(e: Any) -> bool:
 
 
 NUMBERS = ("scalar", "array", "numeric")
+_WRITTEN = {id(f): f for f in library.STANDINS.values()}
 STARTED: dict[str, tuple[Any, Any, float]] = {
     "sum": (np.sum, np.add, 0.0),
     "prod": (np.prod, np.multiply, 1.0),
@@ -173,6 +174,11 @@ class _Flatten(Objects):
                 value = gast.BinOp(at(name(to.id), to), s.op, s.value)
                 value.left.fact = to.fact
                 out.append(assign(to.id, self.value(at(value, to), s, out, taint=True), s))
+            elif kind == "dict" and isinstance(s.op, gast.BitOr):
+                owner = name(to.id)
+                owner.fact = to.fact
+                update = at(gast.Call(gast.Attribute(owner, "update", gast.Load()), [s.value], []), s)
+                self.stmt_Expr(at(expression(update, s), s), out)
             elif isinstance(s.op, gast.MatMult):
                 read = at(name(to.id), to)
                 read.fact = to.fact
@@ -582,6 +588,13 @@ class _Flatten(Objects):
             return True
         if owner_kind == "list" and tainted:
             owner = self.atom(e.func.value, s, out)
+            if attr == "copy":
+                return self.builtin(list, owner)
+            if attr == "remove" and not used and len(e.args) == 1:
+                found = call(attribute(clone(owner), "index"), self.atom(e.args[0], s, out))
+                place = self.temporary(found, s, out, "place", tainted=False)
+                out.append(at(gast.Delete([gast.Subscript(owner, place, gast.Del())]), s))
+                return constant(None)
             if attr == "extend":
                 self.extend(owner, self.atom(e.args[0], s, out), s, out)
                 return constant(None)
@@ -796,6 +809,9 @@ class _Flatten(Objects):
         return at(made, e)
 
     def value_BinOp(self, e: Any, s: Any, out: Block) -> Any:
+        kinds = {getattr(x, "fact", UNKNOWN).kind for x in (e.left, e.right)}
+        if isinstance(e.op, gast.BitOr) and kinds == {"dict"}:
+            return self.value_Dict(gast.Dict([None, None], [e.left, e.right]), s, out)
         function = BINARY.get(type(e.op))
         made = None if function is None else self.operated(function, [e.left, e.right], s, out)
         if made is not None:
@@ -859,6 +875,7 @@ class _Flatten(Objects):
 
     def value_Call(self, e: Any, s: Any, out: Block) -> Any:
         if self.taint.discrete_call(e) and not self.effects(e):
+            e.discrete = True
             return e
         if isinstance(e.func, gast.Attribute):
             lowered = self.method(e, s, out, used=True)
@@ -867,7 +884,7 @@ class _Flatten(Objects):
         e = self.of_class(e, s, out)
         func = e.func
         made_by = isinstance(func, gast.Call) or getattr(func, "attr", "") == "__class__"
-        if made_by and isinstance(_known(func), type):
+        if made_by and isinstance(_known(func), type) or id(_known(func)) in _WRITTEN:
             func = self.support(_known(func))
         elif isinstance(func, gast.Attribute) and not is_atom(func):
             if getattr(func, "fact", UNKNOWN).known and getattr(func.value, "fact", UNKNOWN).kind in (

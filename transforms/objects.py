@@ -71,7 +71,7 @@ class Objects:
         None where it is that of numbers, arrays and containers."""
         facts = [kind_of(o) for o in operands]
         found = resolved(function, *facts)
-        if found is None and self.sight.may(function):
+        if found is None and (function is operators.or_ or self.sight.may(function)):
             looked = facts[:1] if function in operators.UNARY else facts
             found = "met" if any(f.kind in UNSURE for f in looked) else None
         return found

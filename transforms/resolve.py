@@ -10,6 +10,7 @@ becomes a call of the runtime dispatcher.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import operator
@@ -162,6 +163,8 @@ def of_rule(function: Any, args: list[Any], keywords: list[Any]) -> Operation:
 
 
 def _call(e: Any) -> Operation:
+    if getattr(e, "discrete", False):
+        return Operation("inert")
     func = e.func
     starred = any(isinstance(a, gast.Starred) for a in e.args) or any(k.arg is None for k in e.keywords)
     values = [(("arg", i), a.value if isinstance(a, gast.Starred) else a) for i, a in enumerate(e.args)]
@@ -200,6 +203,8 @@ def _call(e: Any) -> Operation:
     if known is None:
         return Operation("dispatch", operands=_names([("func", func), *values]))
     if operators.looked_at(known) or known is operators.attribute:
+        return Operation("dispatch", operands=_names(values))
+    if known is copy.copy and len(e.args) == 1:
         return Operation("dispatch", operands=_names(values))
     if known is type and len(e.args) == 1:
         return Operation("inert")

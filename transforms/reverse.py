@@ -1469,9 +1469,8 @@ class Reverse:
 
     def clear(self, x: str, index: Any, fact: Fact, basic: bool) -> None:
         bar = self.bar(x)
-        if fact.kind in ("list", "unknown", "numeric") and (
-            isinstance(index, gast.Slice) or fact.kind != "list"
-        ):
+        several = isinstance(index, gast.Slice) or self.fact(index).kind != "scalar"
+        if fact.kind in ("list", "unknown", "numeric") and (several or fact.kind != "list"):
             self.emit(expression(call(self.external(trees.clear_item), name(bar), _as_index(clone(index)))))
         else:
             self.emit(assign(subscript(name(bar), clone(index), store=True), constant(0.0)))

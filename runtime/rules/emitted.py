@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import builtins
+import copy as copying
 
 import numpy as np
 
@@ -164,6 +165,16 @@ def unbuilt(g, y, g_, names):
 @reverse(trees.rebuilt, wrt="g_", linear=True, at=[])
 def rebuilt(g, y, g_, names):
     return trees.unbuilt(g, names)
+
+
+@reverse(copying.deepcopy, linear=True, at=[[1.0, 2.0], np.array([1.0, 2.0])])
+def deepcopy(g, y, x, memo=None):
+    return trees.copy(g)
+
+
+@forward(copying.deepcopy)
+def deepcopy_forward(x_dot, y, x, memo=None):
+    return copying.deepcopy(x_dot)
 
 
 @reverse(trees.as_list, linear=True, alias="maybe", shape="list", at=[])

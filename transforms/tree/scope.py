@@ -69,7 +69,13 @@ class Scope:
             return self.name(node.id)
         if isinstance(node, gast.Attribute):
             owner = self.lookup(node.value)
-            if isinstance(owner, (types.ModuleType, type)) or hasattr(owner, "__self__") or _ufunc(owner):
+            logger = type(owner).__module__ == "logging"
+            if (
+                isinstance(owner, (types.ModuleType, type))
+                or logger
+                or hasattr(owner, "__self__")
+                or _ufunc(owner)
+            ):
                 return self.attribute(owner, node.attr)
         return MISSING
 

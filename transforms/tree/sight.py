@@ -26,6 +26,7 @@ BINARY = {
     gast.MatMult: operators.matmul,
     gast.Mod: operators.mod,
     gast.FloorDiv: operators.floordiv,
+    gast.BitOr: operators.or_,
 }
 UNARY = {gast.USub: operators.neg, gast.UAdd: operators.pos, gast.Invert: operators.invert}
 

@@ -24,6 +24,7 @@ CONSTANT_ATTRIBUTES = {
     "flags",
     "__name__",
     "__class__",
+    "_fields",
 }
 
 
