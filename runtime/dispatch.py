@@ -35,7 +35,7 @@ class Plan:
     """How one call is differentiated: its halves, the arguments they take, and where the cotangents
     belong."""
 
-    __slots__ = ("forward", "back", "first", "parameters", "kind", "target")
+    __slots__ = ("forward", "back", "first", "parameters", "kind", "target", "named")
 
     def __init__(
         self,
@@ -45,9 +45,12 @@ class Plan:
         parameters: tuple[str, ...],
         kind: str,
         target: Any = None,
+        named: tuple[str, ...] = (),
     ) -> None:
         self.forward, self.back, self.first = forward, reverse, first
         self.parameters, self.kind, self.target = parameters, kind, target
+        self.named = named
+        """The arguments that the call gives by name."""
 
 
 def forward(
@@ -181,7 +184,7 @@ def arrange(plan: Plan, bars: Any, count: int) -> list[Any]:
     """Cotangents by parameter, as the call's function, positions and keywords."""
     skip = len(plan.first)
     positional: list[Any] = []
-    keywords: dict[str, Any] = {}
+    keywords: dict[str, Any] = dict.fromkeys(plan.named, 0.0)
     for place, bar in zip(plan.parameters[skip:], bars[skip:], strict=False):
         if place.startswith("**"):
             keywords.update({} if trees.is_zero(bar) else bar)
@@ -305,7 +308,7 @@ def plan_of(
             return make(emitted, ("self",), "method", args, kwargs, (function.__self__,))
         if custom(inner):
             plan = cast(Any, inner).plan((function.__self__, *args), kwargs)
-            return Plan(plan.forward, plan.back, ("self",), plan.parameters, "method")
+            return Plan(plan.forward, plan.back, ("self",), plan.parameters, "method", None, plan.named)
     rule = table.find(function)
     if rule is not None:
         if not rule.differentiable:
@@ -395,7 +398,7 @@ def _compiled(
     forward_half, reverse_half, parameters = compiler(
         function, first, captured, args, kwargs, kind, positions, exposed
     )
-    return Plan(forward_half, reverse_half, first, parameters, kind, function)
+    return Plan(forward_half, reverse_half, first, parameters, kind, function, tuple(kwargs))
 
 
 def _exposed(function: Any, first: Any, kind: str, args: Any, kwargs: Any, objects: Any) -> Plan:

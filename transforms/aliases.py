@@ -396,34 +396,34 @@ class Aliases:
         for s in statements(self.tree.body):
             for v in dataflow.head_binds(s):
                 definitions.setdefault(v, []).append(s)
-        written = {self.find(n): s for n, s in ((n, s) for s, n, _ in self.conflicts)}
-        tokens = [t for t in self.parent if self.find(t) in written]
-        for t in {*tokens, *written}:
-            conflict = next(c for c in self.conflicts if self.find(c[1]) == self.find(t))
-            n = t.rstrip("*")
-            if n not in self.varied:
+        first = {self.find(n): (s, n, other) for s, n, other in self.conflicts}
+        todo = [t for t in self.parent if self.find(t) in first and t.rstrip("*") in self.varied]
+        while todo:  # and arrays that carry no derivative, of which others are views
+            t = todo.pop()
+            n, conflict = t.rstrip("*"), first[self.find(t)]
+            if n in self.shadowed:
                 continue
             self.shadowed.add(n)
-            updated = [s for s in definitions.get(n, ()) if isinstance(s, gast.AugAssign)]
             if t != n or self.kind(n) != "array" or n in self.late or n not in self.facts:
                 raise self.refusal(*conflict)
             for s in definitions.get(n, ()):
-                if s in updated or getattr(s, "predefined", False):
+                if isinstance(s, gast.AugAssign) or getattr(s, "predefined", False):
                     continue
                 if not isinstance(s, gast.Assign) or not isinstance(s.targets[0], gast.Name):
                     raise self.refusal(*conflict)
                 try:
-                    self.mirrors[id(s)] = self.origin(s.value)
+                    base = self.mirrors[id(s)] = self.origin(s.value)
                 except LookupError:
                     raise self.refusal(*conflict) from None
+                if base is not None:
+                    todo.append(base)
         for n, where in self.writes:
             s = next(s for s in statements(self.tree.body) if id(s) == where)
             plain = isinstance(s, gast.AugAssign) or (
                 isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Subscript)
             )
-            if self.find(n.rstrip("*")) in written and not plain:
-                conflict = next(c for c in self.conflicts if self.find(c[1]) == self.find(n.rstrip("*")))
-                raise self.refusal(*conflict)
+            if self.find(n.rstrip("*")) in first and not plain:
+                raise self.refusal(*first[self.find(n.rstrip("*"))])
 
     def origin(self, value: Any) -> str | None:
         """The array of which an expression makes a view, or None if it makes a new one. LookupError if that
@@ -475,7 +475,7 @@ class Aliases:
         if not self.writes or id(s) not in self.position:
             return False
         return any(
-            self.after(where, s)
+            self.after(where, s) or (where == id(s) and written != n)  # `x *= y`, where y is a view of x
             for written, where in self.writes
             if self.find(written) == same or written.rstrip("*") == n
         )

@@ -180,6 +180,10 @@ class Reverse:
             if w in self.shadows and not self.runs_once:
                 outputs[-1] = self.temporary(self.bar(w), call(attribute(self.bar(w), "copy")))
                 self.reset(w)
+        if not self.runs_once:
+            others = {p.id for p in dataflow.parameters(self.tree)} & self.shadows - set(wanted)
+            for n in sorted(others):
+                self.reset(n)
         return result, scope.out, outputs
 
     def find_homes(self) -> None:
@@ -234,7 +238,7 @@ class Reverse:
         one of them is then seen through the others, in the reverse sweep as in the primal."""
         if self.aliases is None or not self.aliases.shadowed:
             return
-        self.shadows = self.aliases.shadowed & self.active
+        self.shadows = self.aliases.shadowed
         self.start = [self.shadow(p.id) for p in dataflow.parameters(self.tree) if p.id in self.shadows]
         for s in statements(self.tree.body):
             if id(s) in self.aliases.mirrors and s.targets[0].id in self.shadows:
@@ -260,6 +264,16 @@ class Reverse:
             shared = self.external(trees.same_view)
             view = call(shared, view, name(v), clone(bar), name(base), constant(v), place)
         return assign(self.bar(v), view, s)
+
+    def made_new(self, s: Any) -> bool:
+        """Does the definition `s` give a name memory of its own?"""
+        return id(s) in self.aliases.mirrors and self.aliases.mirrors[id(s)] not in self.shadows
+
+    def spent(self, s: Any, v: str) -> None:
+        """Called when the cotangent of `v` has been handed on by its definition `s`."""
+        if v in self.shadows and self.made_new(s) and not self.runs_once:
+            self.settle({self.bar(v)}, copies=True)
+            self.reset(v)
 
     def reset(self, n: str) -> None:
         """Makes the cotangent of `n` zero again, for a pullback that is called again."""
@@ -940,24 +954,27 @@ class Reverse:
         op = resolve.operation(s.value)
         if op.kind in ("call", "dispatch"):
             self.calls(s, op, v)
+            self.spent(s, v)
             return
         if op.kind == "pop":
             self.pop(s, op, v)
             return
+        if v in self.shadows:
+            if v in self.active and self.made_new(s):
+                self.flow(op, name(self.bar(v)), v, s)
+            self.spent(s, v)
+            return
         if v not in self.active:
             return
         self.masks = ()
-        if v in self.shadows:
-            if id(s) in self.aliases.mirrors and self.aliases.mirrors[id(s)] not in self.shadows:
-                self.flow(op, name(self.bar(v)), v, s)
-                if not self.runs_once:
-                    self.settle({self.bar(v)}, copies=True)
-                    self.reset(v)
-            return
         g = self.cotangent(v, s)
         if g is None:
             return
-        if v in getattr(self.tree, "idle", ()) and self.kind(v) not in ("scalar", "array"):
+        fact = self.facts.get(v, UNKNOWN)
+        same = fact.kind == "scalar" or (
+            fact.kind == "array" and fact.shape and all(facts_module.same_dim(d, d) for d in fact.shape)
+        )
+        if v in getattr(self.tree, "idle", ()) and not same:
             # Its zero was made for the value that came after, which may have been of another structure.
             now = op.operands[0][1] if op.kind == "copy" and op.operands else v
             g = call(self.external(trees.conform), g, name(now))
@@ -967,6 +984,8 @@ class Reverse:
     def cotangent(self, v: str, s: Any) -> Any:
         """The cotangent of the name that a statement binds, removed from the books; None if it is zero."""
         scope = self.scope
+        if v in self.shadows:
+            return name(self.bar(v))
         if v in scope.local:
             terms = scope.pending.get(v, [])
             if terms and not scope.items.get(v) and v not in scope.held:
@@ -1570,6 +1589,9 @@ class Reverse:
             g = name(self.bar(x))
             g_was = g.id
         expr = None
+        overlaps = shadow and gives and value.id in self.shadows and not linear
+        if overlaps:  # which `x_bar` is not to see before it has become that of the old value
+            g = self.temporary(self.bar(x), call(attribute(g, "copy")))
         if gives and value.id == x:
             back = total([self.product(clone(g), entries[0]), self.product(clone(g), entries[1])])
             if local and g_was is None:
@@ -1582,8 +1604,10 @@ class Reverse:
             expr = self.fit(self.product(g, entries[1]), value.id, v_fact, fact)
             if fact.kind != "scalar" and not fresh(expr):
                 expr = self.owned(expr, x)  # the cotangent of x goes on changing in place
+            if overlaps:
+                self.become(x, self.product(name(self.bar(x)), entries[0]))
             self.contribute(value.id, expr)
-        if gives and value.id == x:
+        if overlaps or (gives and value.id == x):
             pass
         elif linear:
             if not local or g_was is not None:
@@ -1620,7 +1644,7 @@ class Reverse:
 
     def become(self, x: str, value: Any) -> None:
         """x_bar = value, where `value` reads x_bar."""
-        bar = self.bar(x)
+        bar, value = self.bar(x), self.stable(value)
         shadow = x in self.shadows
         if shadow:
             self.buffer(x)

@@ -300,6 +300,43 @@ def a_ring(x):
     return out
 
 
+def updated_by_views_of_itself(x):
+    y = np.sin(x)
+    a = y.reshape(4)
+    y *= a
+    z = y[::-1]
+    y += z
+    y /= z + 5
+    z -= y
+    return np.sum(y * y) + np.sum(a * x)
+
+
+def views_of_what_was_constant(x):
+    a = np.zeros(4)
+    a -= 0.9
+    b = a
+    for i in range(2):
+        x[i] *= 0.7
+        a, b = b, a
+        a[1:3] -= x[:2] * b[1]
+    return np.sum(a * x) + np.sum(b * np.arange(4.0))
+
+
+def made_by_a_call(x):
+    y = np.square(x)
+    for _ in range(2):
+        w = squared(y)
+        v = w[::-1]
+        v[0] += w[0]
+        w[1] = v[1] * x[0]
+        y = w * 0.5
+    return np.sum(y)
+
+
+def squared(t):
+    return t * t
+
+
 def a_stencil(x):
     grid = np.outer(x, x)
     inner, left, right = grid[1:-1, 1:-1], grid[1:-1, :-2], grid[1:-1, 2:]
@@ -324,6 +361,9 @@ def a_stencil(x):
         in_a_helper,
         two_names_updated,
         a_ring,
+        updated_by_views_of_itself,
+        views_of_what_was_constant,
+        made_by_a_call,
         a_stencil,
     ],
 )

@@ -1665,3 +1665,38 @@ def comprehension_in_a_comprehension(x):
 def test_second_derivatives_of_nested_loops(f):
     df = srcgrad.grad(f)
     assert srcgrad.grad(df)(0.7) == pytest.approx(differences(df, (0.7,), 0), rel=1e-6)
+
+
+def test_a_partial_that_is_not_called_on_this_path():
+    def scaled_by(t, by):
+        return t * by
+
+    def f(x):
+        g = functools.partial(scaled_by, by=0.3 * x)
+        if x > 5:
+            x = g(x)
+        return x * 2
+
+    check(f, 0.7)
+    check(f, 6.0)
+
+
+def test_an_array_of_another_length_in_each_iteration():
+    def f(a, m):
+        out = np.arctan(a)
+        for i in range(0, 3, 2):
+            out = m[: i + 1, i % 2]
+        return np.mean(out)
+
+    check(f, V, np.outer(V, V), argnums=(0, 1))
+
+
+def test_a_factor_that_is_written_later():
+    def f(x):
+        a = np.sin(x)
+        a *= x
+        x[0] = a[3]
+        x += 0.9
+        return np.sum(x) * np.sum(a)
+
+    check(f, V)
