@@ -12,6 +12,7 @@ what it shared). A token is a name, `x`, or what a container holds, `x*`.
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,7 @@ from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import root
 from srcgrad.transforms.tree.scope import MISSING
+from srcgrad.transforms.tree.sharing import memory_of
 
 VALUES = ("scalar", "string", "none", "module", "function")
 Relation = dict[str, set[str]]
@@ -315,10 +317,20 @@ class Aliases:
                     if not makes_object(op.function):
                         link(v, shared[n] | held[n])
                     link(v + "*", shared[n] | held[n])
-        if not sources and isinstance(value, (gast.Name, gast.Attribute, gast.Subscript)):
-            start = root(value)
-            if isinstance(start, gast.Name) and start.id != v:
-                link(v, {start.id, start.id + "*", *r.get(start.id, ()), *r.get(start.id + "*", ())})
+        if sources:
+            return
+        for n in memory_of(value, known_object, self.may_give_back) - {v}:
+            if self.kind(n) not in VALUES:
+                link(v, {n, n + "*", *r.get(n, ()), *r.get(n + "*", ())})
+                if fact.kind not in ("array", "numeric"):
+                    link(v + "*", {n, n + "*", *r.get(n, ()), *r.get(n + "*", ())})
+
+    def may_give_back(self, e: Any) -> bool:
+        """May the result of a call that carries no derivative share memory with its arguments?"""
+        function = known_object(e.func)
+        if not isinstance(function, types.FunctionType):
+            return True
+        return bool(self.effects(resolve.Operation("call", function=function, node=e), e)[1])
 
     def spread(self, value: Any, n: str) -> bool:
         """Does a display hold the elements of `n`, `[*n]`, and not `n` itself?"""
@@ -485,6 +497,11 @@ class Aliases:
         if self.position[where] > self.position[id(s)]:
             return True
         return bool(set(self.loops[where]) & set(self.loops[id(s)]))
+
+
+def known_object(e: Any) -> Any:
+    fact = getattr(e, "fact", UNKNOWN)
+    return fact.const if fact.known else None
 
 
 def makes_object(function: Any) -> bool:

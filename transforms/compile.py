@@ -65,6 +65,7 @@ from srcgrad.transforms.tree.externals import Externals
 from srcgrad.transforms.tree.generators import collected
 from srcgrad.transforms.tree.names import Names, identifiers
 from srcgrad.transforms.tree.scope import MISSING, Scope
+from srcgrad.transforms.tree.sharing import FRESH_METHODS
 from srcgrad.transforms.tree.sight import Sight
 from srcgrad.transforms.tree.taint import Taint
 from srcgrad.transforms.views import resolve_views
@@ -259,6 +260,10 @@ class Unit:
         if self.aliases.shared:
             shared = [(n, other) for _, n, other in self.aliases.shared]
             self.active |= active_names(tree.body, facts, inputs, outputs, self.effects, shared)
+            if mirrored:  # constants too of which others are views
+                memory = {self.aliases.find(n) for pair in shared for n in pair}
+                arrays = {n for n, f in facts.items() if f.kind == "array" and f.real != 1}
+                self.active |= {n for n in arrays if self.aliases.find(n) in memory}
         elif mirrored:
             self.active = active_names(tree.body, facts, inputs, outputs, self.effects)
         self.aliases.exposed = {self.aliases.find(n) for n in {*exposed, *self.mutated} - {"return"}}
@@ -1125,7 +1130,6 @@ def _places(to: Any) -> list[Any]:
     return _places(to.value) if isinstance(to, gast.Starred) else [to]
 
 
-FRESH_METHODS = ("copy", "sum", "mean", "dot", "std", "var", "max", "min", "item", "tolist", "astype")
 """Methods whose result is no part of the object."""
 MUTATING = {
     *(

@@ -26,7 +26,7 @@ from srcgrad.runtime.dispatch import is_namedtuple
 from srcgrad.runtime.rules import table
 from srcgrad.transforms.facts import UNKNOWN
 from srcgrad.transforms.tree.build import constant
-from srcgrad.transforms.tree.taint import CONSTANT_ATTRIBUTES
+from srcgrad.transforms.tree.sharing import CONSTANT_ATTRIBUTES
 
 BINARY = {
     gast.Add: operator.add,

@@ -434,3 +434,178 @@ def test_a_check_of_what_may_be_unbound():
     expected = (f(0.3 + 1e-6) - f(0.3 - 1e-6)) / 2e-6
     np.testing.assert_allclose(srcgrad.grad(f)(0.3), expected, rtol=1e-7)
     np.testing.assert_allclose(srcgrad.jvp(f, (0.3,), (1.0,))[1], expected, rtol=1e-7)
+
+
+# Constants that are written through another name ------------------------------------------------------------
+
+
+def same(a):
+    return a
+
+
+def what_a_call_gives_back(x):
+    a = np.zeros(4)
+    b = same(a)
+    b[0] = x
+    b[1] = x * x
+    return np.sum(a * 2)
+
+
+def reshaped_and_turned(x):
+    a = np.zeros(4)
+    b = a.reshape(2, 2).T
+    b[0] = x
+    b[1] = x * x
+    return np.sum(a * 2)
+
+
+def kept_in_a_list(x):
+    a = np.zeros(4)
+    rows = [a, a[1:]]
+    rows[0][1] = x
+    return np.sum(a * 2)
+
+
+def as_an_array(x):
+    a = np.zeros(4)
+    b = np.asarray(a)
+    b += x
+    return np.sum(a * 2)
+
+
+def rows_in_a_loop(x):
+    a = np.zeros((2, 2))
+    for r in a:
+        r += x
+    return np.sum(a * 2)
+
+
+def kept_in_a_dict(x):
+    d = {"a": np.zeros(3)}
+    b = d["a"]
+    b[1] = x * x
+    return np.sum(d["a"] * 2)
+
+
+def an_element_of_a_list(x):
+    d = [np.zeros(3), np.zeros(3)]
+    b = d[0]
+    b[1] = x * x
+    return np.sum(d[0] * 2)
+
+
+def by_a_condition(x):
+    a = np.zeros(4)
+    b = a if x > 0 else a[::-1]
+    b[0] = x
+    return np.sum(a * np.arange(4.0))
+
+
+def a_list_of_rows(x):
+    a = np.zeros(4)
+    b = list(a.reshape(2, 2))
+    b[0][1] = x
+    return np.sum(a * np.arange(4.0))
+
+
+def parts_of_an_array(x):
+    a = np.zeros(4)
+    b, c = np.split(a, 2)
+    b[0] = x
+    c += x
+    return np.sum(a * np.arange(4.0))
+
+
+def two_slices_at_once(x):
+    a = np.zeros(4)
+    b, c = a[:2], a[2:]
+    b[0] = x
+    c += x
+    return np.sum(a * np.arange(4.0))
+
+
+def bound_twice(x):
+    a, b = np.zeros(4), None
+    b = a
+    b[2] = x
+    return np.sum(a * np.arange(4.0))
+
+
+def bound_inside_with(x):
+    a = np.zeros(4)
+    with np.errstate(all="ignore"):
+        b = a[1:]
+    b[0] = x
+    return np.sum(a)
+
+
+def what_a_lambda_gives_back(x):
+    a = np.zeros(4)
+    b = (lambda t: t[1:])(a)
+    b[0] = x
+    return np.sum(a)
+
+
+def rows_of_a_comprehension(x):
+    a = np.zeros(4)
+    v = [r for r in a.reshape(2, 2)]
+    v[0][0] = x
+    return np.sum(a)
+
+
+def the_largest_by_a_key(x):
+    a = np.zeros(4)
+    b = max([a], key=np.sum)
+    b[1] = x
+    return np.sum(a)
+
+
+def viewed(x):
+    a = np.zeros(4)
+    b = a.view()
+    b[1] = x
+    c = a.astype(float, copy=False)
+    c[2] = x * x
+    return np.sum(a)
+
+
+def the_next_of_an_iterator(x):
+    a = np.zeros(4)
+    it = iter([a])
+    b = next(it)
+    b[1] = x
+    return np.sum(a)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        what_a_call_gives_back,
+        reshaped_and_turned,
+        kept_in_a_list,
+        as_an_array,
+        rows_in_a_loop,
+        kept_in_a_dict,
+        an_element_of_a_list,
+        by_a_condition,
+        a_list_of_rows,
+        parts_of_an_array,
+        two_slices_at_once,
+        bound_twice,
+        bound_inside_with,
+        what_a_lambda_gives_back,
+        rows_of_a_comprehension,
+        the_largest_by_a_key,
+        viewed,
+        the_next_of_an_iterator,
+    ],
+)
+def test_constants_that_are_written_through_another_name(f):
+    """Right, or refused."""
+    expected = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+    for slope in (lambda: srcgrad.grad(f)(0.7), lambda: srcgrad.jvp(f, (0.7,), (1.0,))[1]):
+        try:
+            found = slope()
+        except srcgrad.AliasError:
+            continue
+        np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -12,20 +12,7 @@ from typing import Any
 import gast
 
 from srcgrad.transforms.tree import dataflow, nodes
-
-CONSTANT_ATTRIBUTES = {
-    "shape",
-    "ndim",
-    "size",
-    "dtype",
-    "itemsize",
-    "nbytes",
-    "strides",
-    "flags",
-    "__name__",
-    "__class__",
-    "_fields",
-}
+from srcgrad.transforms.tree.sharing import CONSTANT_ATTRIBUTES, memory_of
 
 
 class Taint:
@@ -47,6 +34,8 @@ class Taint:
         self.names = set(names)
         self.lookup, self.discrete, self.written = lookup, discrete, written
         self.receiver, self.carried = receiver, carried
+        self.views: dict[str, set[str]] = {}
+        """Names whose memory another name may share: what is written through it reaches them."""
         self.spread(body)
 
     def spread(self, body: list[Any]) -> None:
@@ -58,10 +47,11 @@ class Taint:
 
     def block(self, body: list[Any]) -> None:
         for s in body:
+            self.note_views(s)
             if isinstance(s, (gast.Assign, gast.AnnAssign, gast.AugAssign)):
                 if s.value is not None and self.expr(s.value):
                     for to in getattr(s, "targets", None) or [s.target]:
-                        self.add_target(to)
+                        self.add_target(to, written=isinstance(s, gast.AugAssign))
             elif isinstance(s, gast.For):
                 if self.expr(s.iter):
                     self.add_target(s.target)
@@ -86,7 +76,7 @@ class Taint:
                     and not known
                     and any(self.expr(a) for a in self.arguments(s.value))
                 ):
-                    self.add_target(func.value)
+                    self.add_target(func.value, True)
                 elif any(self.expr(a) for a in self.arguments(s.value)) and not self.discrete_call(s.value):
                     for a in s.value.args:  # the callee may write one argument into another
                         self.add_target(a)
@@ -97,7 +87,7 @@ class Taint:
                     self.expr(a) for a in [walrus.func, *self.arguments(walrus)]
                 ):
                     for a in self.written(walrus):
-                        self.add_target(a)
+                        self.add_target(a, True)
                 elif isinstance(walrus, gast.comprehension) and self.expr(walrus.iter):
                     self.names |= dataflow.stored(walrus.target)
                 elif (
@@ -105,23 +95,56 @@ class Taint:
                     and walrus.arg == "out"
                     and not isinstance(s, (gast.If, gast.For))
                 ):
-                    self.add_target(walrus.value)
+                    self.add_target(walrus.value, True)
             for inner in dataflow.blocks(s):
                 self.block(inner)
             for c in getattr(s, "cases", []):
                 self.block(c.body)
 
-    def add_target(self, to: Any) -> None:
+    def note_views(self, s: Any) -> None:
+        """Notes which names a statement makes names for memory that has one."""
+        pairs: list[tuple[Any, Any]] = []
+        if isinstance(s, gast.Assign):
+            pairs = [(to, s.value) for to in s.targets]
+        elif isinstance(s, gast.AnnAssign) and s.value is not None:
+            pairs = [(s.target, s.value)]
+        elif isinstance(s, gast.For):
+            pairs = [(s.target, s.iter)]
+        elif isinstance(s, gast.With):
+            pairs = [(i.optional_vars, i.context_expr) for i in s.items if i.optional_vars is not None]
+        elif isinstance(s, gast.Match):
+            pairs = [(name, s.subject) for name in dataflow.bound_names([c.pattern for c in s.cases])]
+        pairs += [
+            (e.target, e.value if isinstance(e, gast.NamedExpr) else e.iter)
+            for e in dataflow.head_nodes(s)
+            if isinstance(e, (gast.NamedExpr, gast.comprehension))
+        ]
+        for to, value in pairs:
+            shared = memory_of(value, self.lookup, lambda call: False)
+            for n in {to} if isinstance(to, str) else dataflow.stored(to):
+                self.views.setdefault(n, set()).update(shared - {n})
+
+    def add_target(self, to: Any, written: bool = False) -> None:
+        """Taints what a value is stored in; where it is `written` into memory, also what shares that."""
         if isinstance(to, gast.Name):
             self.names.add(to.id)
+            todo = [to.id] if written else []
+            seen = set(todo)
+            while todo:
+                shared = self.views.get(todo.pop(), set()) - seen
+                seen |= shared
+                self.names |= shared
+                todo += shared
         elif isinstance(to, (gast.Tuple, gast.List)):
             for t in to.elts:
-                self.add_target(t)
-        elif isinstance(to, (gast.Starred, gast.Subscript, gast.Attribute)):
-            self.add_target(to.value)
+                self.add_target(t, written)
+        elif isinstance(to, gast.Starred):
+            self.add_target(to.value, written)
+        elif isinstance(to, (gast.Subscript, gast.Attribute)):
+            self.add_target(to.value, True)
         elif isinstance(to, gast.Call) and isinstance(to.func, gast.Attribute):
             if self.lookup(to.func) is None:  # a method, whose result may be a part of its object
-                self.add_target(to.func.value)
+                self.add_target(to.func.value, True)
 
     def arguments(self, call: Any) -> list[Any]:
         return [*call.args, *(k.value for k in call.keywords)]
