@@ -684,9 +684,22 @@ def reachable(x: Any) -> list[Any]:
             todo.extend(value)
         elif isinstance(value, dict):
             todo.extend(value.values())
+        elif isinstance(value, types.MethodType):
+            todo.append(value.__self__)
+        elif isinstance(value, functools.partial):
+            todo.extend((value.func, value.args, value.keywords))
+        elif isinstance(value, types.FunctionType):
+            todo.extend(c.cell_contents for c in value.__closure__ or () if _filled(c))
         elif is_object(value):
             todo.extend(held_in(value).values())
     return found
+
+
+def _filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
 
 
 def refuse_shared(x: Any, other: Any, name: str, other_name: str, place: str) -> None:

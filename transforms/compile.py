@@ -214,7 +214,7 @@ class Unit:
         for d in nested.values():
             d.siblings = {**getattr(callee.definition, "siblings", {}), **nested}
         self.own_names = own
-        sight = compiler.sight(callee.function, self.scope, tree)
+        self.sight = sight = compiler.sight(callee.function, self.scope, tree)
         self.taint = Taint(
             self.tainted(),
             tree.body,
@@ -280,10 +280,12 @@ class Unit:
                 continue
             seen = s.value if isinstance(s, (gast.Assign, gast.Expr)) else None
             for e in dataflow.head_nodes(s):
-                if not isinstance(e, gast.Call) or e is seen:
+                if not isinstance(e, gast.Call) or (e is seen and not self.ignored(s)):
                     continue
                 written = self.written_by(e, self.closures)
                 if isinstance(e.func, gast.Attribute) and e.func.attr in MUTATORS:
+                    written = [*written, e.func.value]
+                elif isinstance(e.func, gast.Attribute) and self.changes_itself(e.func):
                     written = [*written, e.func.value]
                 for n in {root(a).id for a in written if isinstance(root(a), gast.Name)} & self.taint.names:
                     if self.interpreter.all.get(n, UNKNOWN).kind not in ("scalar", "string", "none"):
@@ -294,6 +296,26 @@ class Unit:
                             f"a call inside an expression writes into `{n}` here",
                             "Make the call a statement of its own, and use its result.",
                         )
+
+    def ignored(self, s: Any) -> bool:
+        """Is a statement a call of a method of an unknown object, of whose result nothing is made?"""
+        owner = s.value.func.value if isinstance(s.value.func, gast.Attribute) else None
+        kind = getattr(owner, "fact", UNKNOWN).kind if owner is not None else ""
+        return kind in ("unknown", "object") and not dataflow.head_binds(s) & self.active
+
+    def changes_itself(self, func: Any) -> bool:
+        """May a method, as far as the classes in sight tell, write into its object?"""
+        owner = getattr(func.value, "fact", UNKNOWN)
+        if owner.kind == "instance":
+            methods = [facts_module.class_attribute(owner.items, func.attr)]
+        else:
+            methods = self.sight.methods.get(func.attr, []) if owner.kind in ("unknown", "object") else []
+        for m in methods:
+            if isinstance(m, types.FunctionType) and m.__code__.co_argcount:
+                own = classes_of({m.__code__.co_varnames[0]: owner})
+                if {m.__code__.co_varnames[0]} & self.compiler.effects(Callee(m), own)[0]:
+                    return True
+        return False
 
     def entry_guards(self) -> list[Any]:
         """Checks at the start of a function that writes into its arguments: no two of them may share

@@ -544,6 +544,9 @@ class Interpreter:
         return Fact("dict", items=tuple(pairs))
 
     def expr_JoinedStr(self, e: Any) -> Fact:
+        for part in e.values:
+            if isinstance(part, gast.FormattedValue):
+                self.expr(part.value)
         return STRING
 
     def expr_Lambda(self, e: Any) -> Fact:
@@ -894,7 +897,7 @@ def is_user_class(cls: Any) -> bool:
         return False
     if type(cls).__call__ is not type.__call__ or cls.__new__ is not object.__new__:
         return False
-    return any(isinstance(v, types.FunctionType) for v in vars(cls).values())
+    return any(isinstance(v, (types.FunctionType, property)) for c in cls.__mro__ for v in vars(c).values())
 
 
 def class_attribute(cls: type, name: str) -> Any:

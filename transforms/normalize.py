@@ -735,6 +735,9 @@ class _Flatten(Objects):
                 and self.taint.expr(n.func.value)
             ):
                 found.append(n)
+            elif isinstance(n.func, gast.Attribute) and self.of_object(n.func):
+                if touched or self.taint.expr(n.func.value):
+                    found.append(n)
             elif touched and not self.taint.discrete_call(n):
                 function = _known(n.func)
                 if isinstance(function, types.FunctionType) and not getattr(
@@ -744,6 +747,13 @@ class _Flatten(Objects):
                 elif getattr(n.func, "fact", UNKNOWN).kind == "closure":
                     found.append(n)
         return found
+
+    def of_object(self, func: Any) -> bool:
+        """May what is called be a method of one of the user's classes?"""
+        owner = getattr(func.value, "fact", UNKNOWN)
+        if owner.kind == "instance":
+            return isinstance(class_attribute(owner.items, func.attr), types.FunctionType)
+        return owner.kind in ("unknown", "object") and func.attr in self.sight.methods
 
     def test(self, e: Any, s: Any, out: Block) -> Any:
         """The truth of an expression carries no derivative: it stays, but for calls that may write."""
@@ -837,6 +847,8 @@ class _Flatten(Objects):
 
     def value_Attribute(self, e: Any, s: Any, out: Block) -> Any:
         owner = getattr(e.value, "fact", UNKNOWN)
+        if isinstance(e.value, gast.Call) and _known(e.value.func) is super:
+            return self.of_super_attribute(e, s, out)
         computed = self.computed(e, s, out)
         if computed is not None:
             return computed
@@ -1030,18 +1042,29 @@ class _Flatten(Objects):
     def of_super(self, e: Any, func: Any) -> Any:
         """`super().method(...)` as a call of the function that comes next in the order of the object's
         class."""
-        cell = self.externals.scope.cells.get("__class__")
-        owner = self.self_fact
-        if cell is not None and owner.kind == "instance" and not func.value.args:
-            order = owner.items.__mro__
-            following = order[order.index(cell.cell_contents) + 1 :] if cell.cell_contents in order else ()
-            found = next((vars(c)[func.attr] for c in following if func.attr in vars(c)), None)
-            if isinstance(found, types.FunctionType):
-                made = gast.Call(self.support(found), [name(self.self_name), *e.args], e.keywords)
-                return at(made, e)
+        found = None if func.value.args else self.next_in_order(func.attr)
+        if isinstance(found, types.FunctionType):
+            made = gast.Call(self.support(found), [name(self.self_name), *e.args], e.keywords)
+            return at(made, e)
         if self.self_name in self.taint.names:
             raise self.refuse(e, "this use of `super()`", "Call the base class by its name.")
         return e
+
+    def next_in_order(self, attr: str) -> Any:
+        """What the classes after this method's own, in the order of the object's class, hold under a name."""
+        cell = self.externals.scope.cells.get("__class__")
+        if cell is None or self.self_fact.kind != "instance":
+            return None
+        order = self.self_fact.items.__mro__
+        following = order[order.index(cell.cell_contents) + 1 :] if cell.cell_contents in order else ()
+        return next((vars(c)[attr] for c in following if attr in vars(c)), None)
+
+    def of_super_attribute(self, e: Any, s: Any, out: Block) -> Any:
+        """`super().attribute`: the getter of a property; other things are not told apart."""
+        found = self.next_in_order(e.attr)
+        if e.value.args or not isinstance(found, property) or not isinstance(found.fget, types.FunctionType):
+            raise self.refuse(e, "this use of `super()`", "Call the base class by its name.")
+        return gast.Call(self.support(found.fget), [name(self.self_name)], [])
 
     def mapped(self, e: Any, s: Any, out: Block) -> Any:
         """`map(f, xs)` as a loop that fills a list."""

@@ -402,6 +402,40 @@ def attributes_by_name(x):
     return sum(getattr(v, n) * getattr(v, n + "_", 2.0) for n in ("x", "y"))
 
 
+class Register:
+    def __init__(self):
+        self.last = 0.0
+
+    def push(self, value):
+        self.last = value
+        return True
+
+
+def method_that_changes_in_a_test(x):
+    r = Register()
+    if r.push(x * x):
+        x = x + 1
+    while r.push(r.last * x) and r.last < 3:
+        pass
+    return r.last * x
+
+
+def method_in_a_string(x):
+    r = Register()
+    s = f"{r.push(x * x)}"
+    return r.last * len(s)
+
+
+class Doubled(Vec):
+    @property
+    def norm(self):
+        return super().norm * 2
+
+
+def property_of_the_base(x):
+    return Doubled(x, 1.0).norm * x
+
+
 @pytest.mark.parametrize(
     "f",
     [
@@ -413,6 +447,9 @@ def attributes_by_name(x):
         computed_once,
         copies_of_dataclasses,
         attributes_by_name,
+        method_that_changes_in_a_test,
+        method_in_a_string,
+        property_of_the_base,
     ],
 )
 def test_objects_that_change(f):
@@ -424,6 +461,25 @@ class Twice:
         self.a = np.zeros(3)
         self.b = self.a[1:]
         self.c = self.d = []
+
+
+def method_in_a_lazy_part(x):
+    r = Register()
+    y = 1.0 if x > 0 and r.push(x * x) else 2.0
+    return r.last * y
+
+
+def method_kept_while_its_object_changes(x):
+    line = Vec(x, 1.0)
+    kept = line.__mul__
+    line.x = x * x
+    return kept(2.0).x
+
+
+@pytest.mark.parametrize("f", [method_in_a_lazy_part, method_kept_while_its_object_changes])
+def test_hidden_changes_are_refused(f):
+    with pytest.raises(srcgrad.AliasError):
+        srcgrad.grad(f)(0.7)
 
 
 def view_in_another_attribute(x):

@@ -47,6 +47,7 @@ class Sight:
         """`defined` are the class statements of the function itself."""
         self.operators: set[str] = set()
         self.attributes: set[str] = set()
+        self.methods: dict[str, list[types.FunctionType]] = {}
         self.carried: set[str] = set()
         """Which of an array's attributes have the same name as data of the user's objects."""
         self.seen: set[int] = set()
@@ -94,10 +95,13 @@ class Sight:
         self.operators |= operators.defined(cls)
         self.attributes |= operators.computed(cls)
         self.carried |= operators.carried(cls)
+        own = [c for c in cls.__mro__ if not outside(c.__module__)]
+        for n, v in [i for c in own for i in vars(c).items() if isinstance(i[1], types.FunctionType)]:
+            self.methods.setdefault(n, []).append(v)
         if not isinstance(x, type):
             self.carried |= operators.OF_ARRAYS & {*getattr(x, "__dict__", ())}
         inside = [] if isinstance(x, type) else [cls, getattr(x, "__dict__", {})]
-        return inside + [v for c in cls.__mro__ if not outside(c.__module__) for v in vars(c).values()]
+        return inside + [v for c in own for v in vars(c).values()]
 
     def named_by(self, f: types.FunctionType) -> list[Any]:
         """The objects that a function's code mentions."""

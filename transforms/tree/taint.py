@@ -88,6 +88,8 @@ class Taint:
                 ):
                     for a in self.written(walrus):
                         self.add_target(a, True)
+                    if isinstance(walrus.func, gast.Attribute) and self.lookup(walrus.func) is None:
+                        self.add_target(walrus.func.value, True)  # a method may keep what it is given
                 elif isinstance(walrus, gast.comprehension) and self.expr(walrus.iter):
                     self.names |= dataflow.stored(walrus.target)
                 elif (
