@@ -282,8 +282,8 @@ class Unit:
             for e in dataflow.head_nodes(s):
                 if not isinstance(e, gast.Call) or (e is seen and not self.ignored(s)):
                     continue
-                written = self.written_by(e, self.closures)
-                if isinstance(e.func, gast.Attribute) and e.func.attr in MUTATORS:
+                written = [] if e is seen else self.written_by(e, self.closures)
+                if e is not seen and isinstance(e.func, gast.Attribute) and e.func.attr in MUTATORS:
                     written = [*written, e.func.value]
                 elif isinstance(e.func, gast.Attribute) and self.changes_itself(e.func):
                     written = [*written, e.func.value]
