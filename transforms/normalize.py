@@ -363,6 +363,14 @@ class _Flatten(Objects):
                 return inner[0], lambda k: tuple_(
                     [k if zero else gast.BinOp(k, gast.Add(), clone(start)), inner[1](k)]
                 )
+            if function is np.ndenumerate and len(it.args) == 1 and not it.keywords:
+                owner = self.atom(it.args[0], s, out)
+                every = call(self.support(np.ndindex), attribute(clone(owner), "shape"))
+                places = self.temporary(self.builtin(list, every), s, out, "places", tainted=False)
+                length = self.temporary(self.builtin(len, clone(places)), s, out, "n", tainted=False)
+                return length, lambda k: tuple_(
+                    [subscript(clone(places), k), subscript(clone(owner), subscript(clone(places), clone(k)))]
+                )
             if function is itertools.count and len(it.args) < 3 and not it.keywords:
                 start, step = [self.atom(a, s, out) for a in it.args] + [constant(0), constant(1)][
                     len(it.args) :

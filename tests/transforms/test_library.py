@@ -126,3 +126,11 @@ def test_iterators_without_an_end_are_refused():
 
     with pytest.raises(srcgrad.UnsupportedSyntax, match="no end"):
         srcgrad.grad(f)(0.7)
+
+
+def test_arrays_enumerated():
+    def f(a):
+        m = np.reshape(a, (2, 2))
+        return sum(v * v * (i + 2 * j) + m[j, i] for (i, j), v in np.ndenumerate(m))
+
+    check(f)
