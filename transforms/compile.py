@@ -19,7 +19,7 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -989,7 +989,7 @@ def _effects(
         found = scope.lookup(e.func)
         parts = [*e.args, *(k.value for k in e.keywords)]
         rule = table.find(found) if found is not MISSING else None
-        if rule is not None and rule.alias == "fresh":
+        if rule is not None and not rule.shares(len(parts)):
             return []
         if isinstance(found, types.FunctionType) and rule is None:
             if not compiler.effects(Callee(found))[1]:
@@ -1030,16 +1030,15 @@ def _effects(
         for s in body:
             if isinstance(s, (gast.Assign, gast.AnnAssign)) and s.value is not None:
                 for to in getattr(s, "targets", None) or [s.target]:
-                    for t in _places(to):
+                    for t, value, inside in _pairs(to, s.value):
                         if isinstance(t, gast.Name):
                             written.update({t.id} & outer)
-                            inside = t is not to  # of a tuple of targets
-                            found_in = roots(s.value) | (contents(s.value) if inside else set())
+                            found_in = roots(value) | (contents(value) if inside else set())
                             reach[t.id] = reach.get(t.id, set()) | found_in
-                            holds[t.id] = holds.get(t.id, set()) | contents(s.value)
+                            holds[t.id] = holds.get(t.id, set()) | contents(value)
                         else:
                             written.update(roots(t.value))
-                            put(t.value, [s.value])
+                            put(t.value, [value])
             elif isinstance(s, gast.AugAssign):
                 to = s.target
                 if not isinstance(to, gast.Name):
@@ -1110,9 +1109,53 @@ def _effects(
             for inner_body in dataflow.blocks(s):
                 visit(inner_body)
 
+    body = _versions(tree)
     for _ in range(3):
-        visit(tree.body)
+        visit(body)
     return written, shares
+
+
+def _pairs(to: Any, value: Any) -> Iterator[tuple[Any, Any, bool]]:
+    """(target, value, is the target a part of what the value is taken apart into) of an assignment."""
+    displays = (gast.Tuple, gast.List)
+    if isinstance(to, displays) and isinstance(value, displays) and len(to.elts) == len(value.elts):
+        if not any(isinstance(e, gast.Starred) for e in [*to.elts, *value.elts]):
+            for t, v in zip(to.elts, value.elts, strict=True):
+                yield from _pairs(t, v)
+            return
+    for t in _places(to):
+        yield t, value, t is not to
+
+
+def _versions(tree: Any) -> list[Any]:
+    """The statements of a function, with a name of its own for each value that a variable is given in
+    straight line."""
+    shared = {n for s in tree.body for f in nodes.walk(s) if isinstance(f, SCOPED) for n in _of_others(f)}
+    bound = {p.id for p in dataflow.parameters(tree)}
+    now: dict[str, str] = {}
+    made: list[Any] = []
+    for s in tree.body:
+        to = s.targets[0] if isinstance(s, gast.Assign) and len(s.targets) == 1 else None
+        again = clone(s) if now else s
+        for n in nodes.walk(again) if now else ():
+            if isinstance(n, gast.Name):
+                n.id = now.get(n.id, n.id)
+        if isinstance(to, gast.Name) and to.id in bound - shared:
+            again = clone(again)
+            now[to.id] = again.targets[0].id = f"{to.id}@{len(made)}"
+        bound |= dataflow.bound_names([s])
+        made.append(again)
+    return made
+
+
+SCOPED = (gast.FunctionDef, gast.Lambda, gast.ClassDef, gast.Global, gast.Nonlocal)
+
+
+def _of_others(s: Any) -> Iterable[str]:
+    """Variables of the function around that a scope inside reads, or that a statement declares."""
+    if isinstance(s, (gast.Global, gast.Nonlocal)):
+        return list(s.names)
+    return dataflow.free_names(s.body if isinstance(s, gast.ClassDef) else s)
 
 
 def _method(e: Any, classes: dict[str, type], callee: Callee, tree: Any) -> Any:

@@ -669,7 +669,7 @@ class Interpreter:
         """The fact of a call of one of Python's builtins, or None."""
         if function is range:
             return Fact("list", items=REAL)
-        if function is len:
+        if function in (len, int, bool, hash, ord) and not starred:
             return REAL
         if function is dict and not args:
             return Fact("dict")
@@ -766,6 +766,9 @@ def tagged(tag: str, args: list[Fact], keywords: dict[str | None, Fact], real: i
         return Fact("array", (None,), real)
     if tag == "rows" and first.kind in ("list", "tuple"):
         return Fact("array", (None, None)) if element(first).rank in (0, 1, 2) else NUMERIC
+    if tag == "beside" and first.kind in ("list", "tuple"):
+        rank = element(first).rank
+        return NUMERIC if rank is None else Fact("array", (None,) * max(1, rank))
     if tag == "diag" and first.kind == "array" and first.rank in (1, 2):
         return Fact("array", (None,) * (3 - first.rank), real)
     if tag == "inner" and len(args) == 2:

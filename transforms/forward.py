@@ -26,7 +26,7 @@ from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms import resolve
 from srcgrad.transforms.facts import UNKNOWN, Fact, Interpreter
 from srcgrad.transforms.read import Source, fail
-from srcgrad.transforms.reverse import fresh, mentioned, qualified, written
+from srcgrad.transforms.reverse import fresh, mentioned, only_computes, qualified, written
 from srcgrad.transforms.simplify import binding_counts
 from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.build import (
@@ -878,7 +878,7 @@ class Forward:
     def call(self, s: Any, op: Any, v: str | None, out: Block) -> None:
         useful = v is not None and v in self.active
         given = any(n in self.active for _, n in op.operands)
-        if v is None and op.kind == "dispatch":
+        if v is None and op.kind == "dispatch" and not only_computes(op.function):
             kinds = ("scalar", "string", "none")
             changing = [n for _, n in op.operands if self.changeable(n) and self.kind(n) not in kinds]
             if changing:

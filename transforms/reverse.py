@@ -1785,7 +1785,7 @@ class Reverse:
     def calls(self, s: Any, op: Any, v: str | None) -> None:
         given = [(k, n) for k, n in op.operands if n in self.active]
         useful = v is not None and v in self.active
-        if v is None and op.kind == "dispatch":
+        if v is None and op.kind == "dispatch" and not only_computes(op.function):
             changing = [
                 n
                 for _, n in op.operands
@@ -1813,6 +1813,11 @@ class Reverse:
             return
         g = self.once(self.spread(g, v), 2, v)
         self.pair(self, s, op, given, g, v)
+
+
+def only_computes(function: Any) -> bool:
+    """Is a function known to leave its arguments as they are?"""
+    return function is not None and table.find(function) is not None and not table.written_by(function)
 
 
 def accumulation(bar: str, value: Any) -> Any:

@@ -8,9 +8,9 @@ container), "cotangent" (as the first argument, a list for a tuple), "join" (ran
 "solve", "dot", "trace", "matrices" (as the first argument, which is no vector), "rank" (of the first
 argument), "diagonal" (one less), "expanded" (one more), "numeric" (a number or an array), "shaped" (the
 second argument is the shape), "parts" (a list of arrays of the first argument's rank), "places" (the
-first argument's shape, numbers of the others), "rows" (of vectors or matrices a matrix), "row" (a vector),
-"diag" and "inner" (as the functions of these names), "spectrum" (the rank of the first argument, perhaps
-complex).
+first argument's shape, numbers of the others), "rows" (of vectors or matrices a matrix), "beside" (arrays
+of the same rank, or a vector), "row" (a vector), "diag" and "inner" (as the functions of these names),
+"spectrum" (the rank of the first argument, perhaps complex).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ TAGS: dict[str, list[Any]] = {
     "diagonal": [np.diagonal, np.ndarray.diagonal, np.linalg.eigvalsh, np.linalg.svdvals],
     "expanded": [np.expand_dims],
     "numeric": [
-        *(np.squeeze, np.ndarray.squeeze, np.tile, np.kron, np.hstack, np.dstack, np.append, np.insert),
+        *(np.squeeze, np.ndarray.squeeze, np.tile, np.kron, np.dstack, np.append, np.insert),
         *(np.delete, np.resize, np.block, np.take, np.ndarray.take, np.compress, np.extract, np.choose),
         *(np.select, np.piecewise, np.partition, np.ediff1d, np.trapezoid, np.cross, np.tensordot),
         *(np.quantile, np.percentile, np.nanquantile, np.nanpercentile, np.nanmedian, np.average, np.cov),
@@ -91,6 +91,7 @@ TAGS: dict[str, list[Any]] = {
         *(np.apply_along_axis, np.apply_over_axes, np.ndarray.choose, np.ndarray.compress),
     ],
     "places": [np.interp],
+    "beside": [np.hstack],
     "rows": [np.vstack, np.column_stack],
     "row": [np.convolve, np.correlate, np.bincount],
     "diag": [np.diag],

@@ -9,6 +9,7 @@ import gast
 import numpy as np
 
 from srcgrad.runtime.rules import table
+from srcgrad.transforms.tree import dataflow
 
 CONSTANT_ATTRIBUTES = {
     "shape",
@@ -35,6 +36,8 @@ def memory_of(e: Any, lookup: Callable[[Any], Any], of_call: Callable[[Any], boo
     >>> tree = gast.parse("x[1:].T if c else [y, z + 1]", mode="eval").body
     >>> sorted(memory_of(tree, lambda f: None, lambda call: True))
     ['x', 'y']
+    >>> memory_of(gast.parse("[2 * b for b in a]", mode="eval").body, lambda f: None, lambda call: True)
+    set()
     """
 
     def union(parts: list[Any]) -> set[str]:
@@ -53,7 +56,11 @@ def memory_of(e: Any, lookup: Callable[[Any], Any], of_call: Callable[[Any], boo
     if isinstance(e, (gast.Tuple, gast.List, gast.Set)):
         return union(e.elts)
     if isinstance(e, (gast.ListComp, gast.GeneratorExp, gast.SetComp, gast.DictComp)):
-        return union([g.iter for g in e.generators])
+        shared = union([e.value if isinstance(e, gast.DictComp) else e.elt])
+        for g in reversed(e.generators):
+            if shared & dataflow.stored(g.target):
+                shared = (shared - dataflow.stored(g.target)) | union([g.iter])
+        return shared
     if not isinstance(e, gast.Call):
         return set()
     parts = [*e.args, *(k.value for k in e.keywords)]

@@ -492,7 +492,7 @@ def test_facts_of_results(rule: Rule, function: Any, case: Case) -> None:
     interpreter = facts.Interpreter(None)
     given = [np.asarray(a) if i == 0 and is_method(function) else a for i, a in enumerate(case.args)]
     fact = interpreter.rule(
-        function, list(map(fact_of, given)), {k: fact_of(v) for k, v in case.kwargs.items()}
+        function, [fact_of(prepared(a)) for a in given], {k: fact_of(v) for k, v in case.kwargs.items()}
     )
     value = Bound(rule, function, case).value({})
     shown = (value.dtype, value.shape) if isinstance(value, np.ndarray) else value
