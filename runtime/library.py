@@ -221,8 +221,7 @@ def lazy(function: Any) -> bool:
 def once(function: Any) -> Any:
     """The function inside one that `functools` caches, unless it calls itself: without its cache that would
     take forever."""
+    if not isinstance(function, functools._lru_cache_wrapper):
+        return function
     inner = getattr(function, "__wrapped__", None)
-    cached = isinstance(function, functools._lru_cache_wrapper)
-    if cached and inner is not None and inner.__name__ not in inner.__code__.co_names:
-        return inner
-    return function
+    return function if inner is None or inner.__name__ in inner.__code__.co_names else inner
