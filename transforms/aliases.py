@@ -307,7 +307,10 @@ class Aliases:
                     views = self.views(n, shared[n]) if op.kind == "sequence" else set()
                     link(v + "*", held[n] | views)
             elif op.kind == "rule":
-                if op.rule is not None and op.rule.shares(len(op.operands)):
+                if op.rule is not None and op.rule.alias == "elements":
+                    if facts_module.element(self.facts.get(n, UNKNOWN)).kind not in VALUES:
+                        link(v + "*", held[n] | self.views(n, shared[n]))
+                elif op.rule is not None and op.rule.shares(len(op.operands)):
                     if op.function is not trees.built:
                         link(v, shared[n] | held[n])
                     if fact.kind in ("list", "tuple", "unknown", "instance"):
@@ -319,11 +322,17 @@ class Aliases:
                     link(v + "*", shared[n] | held[n])
         if sources:
             return
-        for n in memory_of(value, known_object, self.may_give_back) - {v}:
-            if self.kind(n) not in VALUES:
-                link(v, {n, n + "*", *r.get(n, ()), *r.get(n + "*", ())})
-                if fact.kind not in ("array", "numeric"):
-                    link(v + "*", {n, n + "*", *r.get(n, ()), *r.get(n + "*", ())})
+        own, inside = memory_of(value, known_object, self.may_give_back)
+        for token, tokens in ((v, own), (v + "*", inside)):
+            for t in tokens:
+                n = t.rstrip("*")
+                list_itself = token != v and t == n and self.kind(n) in ("list", "tuple", "dict")
+                if (
+                    n != v
+                    and self.kind(n) not in VALUES
+                    and not (list_itself and isinstance(value, gast.Call))
+                ):
+                    link(token, {t, *r.get(t, ())})
 
     def may_give_back(self, e: Any) -> bool:
         """May the result of a call that carries no derivative share memory with its arguments?"""
@@ -373,7 +382,7 @@ class Aliases:
                     and {n, other} <= self.varied
                     and self.kind(n) == self.kind(other) == "array"
                     and not outside
-                    and isinstance(s, (gast.Assign, gast.AugAssign))
+                    and isinstance(s, (gast.Assign, gast.AugAssign, gast.Expr))
                 ):
                     self.shared.append((id(s), n, other))
                     self.conflicts.append((s, n, other))
@@ -431,9 +440,9 @@ class Aliases:
                     todo.append(base)
         for n, where in self.writes:
             s = next(s for s in statements(self.tree.body) if id(s) == where)
-            plain = isinstance(s, gast.AugAssign) or (
-                isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Subscript)
-            )
+            called = isinstance(getattr(s, "value", None), gast.Call) and resolve.operation(s.value).kind
+            plain = isinstance(s, gast.AugAssign) or called == "call"
+            plain = plain or (isinstance(s, gast.Assign) and isinstance(s.targets[0], gast.Subscript))
             if self.find(n.rstrip("*")) in first and not plain:
                 raise self.refusal(*first[self.find(n.rstrip("*"))])
 

@@ -1430,9 +1430,13 @@ class Emitter:
         value = call(reverse, g, name(saved), *incoming)
         targets = []
         flows: list[tuple[str, Any]] = []
+        shadows: list[tuple[str, str]] = []
         for p in wanted:
             if p in changed:
                 targets.append(pass_.bar(changed[p]))
+                if changed[p] in pass_.shadows:  # whose memory others share
+                    targets[-1] = unit.names.fresh(targets[-1])
+                    shadows.append((changed[p], targets[-1]))
                 continue
             bar = unit.names.fresh(f"{p}_bar")
             targets.append(bar)
@@ -1462,6 +1466,9 @@ class Emitter:
             pass_.emit(assign(targets[0], value))
         else:
             pass_.emit(assign_tuple(targets, value))
+        for n, bar in shadows:
+            pass_.know(bar, pass_.facts.get(n, UNKNOWN))
+            pass_.become(n, name(bar))
         for n, part in flows:
             pass_.contribute(n, part)
 

@@ -237,7 +237,7 @@ def sort_array_forward(x_dot, y, x, axis=-1, kind=None):
     return np.take_along_axis(x_dot, np.argsort(x, axis=axis, kind="stable"), axis=axis)
 
 
-@reverse(builtins.sorted, alias="maybe", at=[((3.0, 1.0, 2.0),)])
+@reverse(builtins.sorted, alias="elements", at=[((3.0, 1.0, 2.0),)])
 def sorted_(g, y, iterable, *, key=None, reverse=False):
     return trees.unsorted(g, iterable, key, reverse)
 
@@ -247,7 +247,7 @@ def sorted_forward(x_dot, y, iterable, *, key=None, reverse=False):
     return trees.in_order(x_dot, iterable, key, reverse)
 
 
-@reverse(trees.unsorted, alias="maybe", wrt="g_", at=[])
+@reverse(trees.unsorted, alias="elements", wrt="g_", at=[])
 def unsorted(g, y, g_, xs, key=None, reverse=False):
     return trees.in_order(g, xs, key, reverse)
 
@@ -257,7 +257,7 @@ def unsorted_forward(g_dot, y, g_, xs, key=None, reverse=False):
     return trees.unsorted(g_dot, xs, key, reverse)
 
 
-@reverse(trees.in_order, alias="maybe", at=[])
+@reverse(trees.in_order, alias="elements", at=[])
 def in_order(g, y, x_dot, xs, key=None, reverse=False):
     return trees.unsorted(g, xs, key, reverse)
 

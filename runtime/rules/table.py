@@ -67,7 +67,7 @@ from typing import Any, Literal
 from srcgrad.runtime.errors import ArgumentError
 
 Function = Callable[..., Any]
-Alias = Literal["fresh", "view", "maybe", "alone"]
+Alias = Literal["fresh", "view", "maybe", "alone", "elements"]
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ class Rule:
 
     `parameters` are the primal's parameters as the rule names them, `wrt` those that have a derivative. For
     an elementwise rule `partials` holds the rule; for others `reverse` and `forward`. `alias` tells whether
-    the result may share memory with an argument (never, always, sometimes, or only a single operand's);
-    `shape` names how the result's shape follows from the
-    arguments' shapes ("broadcast", "same": as the first argument, "scalar", "reduction": by `axis` and
-    `keepdims`, "matmul", or None: unknown). `real` marks an elementwise function whose result is real for
+    the result may share memory with an argument (never, always, sometimes, only with a single operand, or
+    only with what the argument holds); `shape` names how the result's shape follows from the arguments'
+    shapes ("broadcast", "same": as the first argument, "scalar", "reduction": by `axis` and `keepdims`,
+    "matmul", or None: unknown). `real` marks an elementwise function whose result is real for
     complex arguments too (`np.abs`): its tangent is the real part of partial times tangent, its cotangent the
     real part of what arrives times the partial. `joint` says that the forward rule gives one tangent for all
     arguments, rather than one for each, which are added.
@@ -118,7 +118,7 @@ class Rule:
 
     def shares(self, operands: int) -> bool:
         """May the result of a call with so many operands share memory with one of them?"""
-        return self.alias in ("view", "maybe") or (self.alias == "alone" and operands == 1)
+        return self.alias in ("view", "maybe", "elements") or (self.alias == "alone" and operands == 1)
 
     @property
     def elementwise(self) -> bool:

@@ -337,6 +337,20 @@ def squared(t):
     return t * t
 
 
+def bumped(w, k):
+    w *= k
+    w[0] += w[1] * k
+    return w[-1]
+
+
+def views_changed_by_calls(x):
+    y = np.outer(x, x)
+    total = bumped(y[0, 1:], x[0])
+    for i, row in enumerate(y):
+        total += bumped(row[::-1], x[i])
+    return np.sum(y * y) + total * x[1]
+
+
 def a_stencil(x):
     grid = np.outer(x, x)
     inner, left, right = grid[1:-1, 1:-1], grid[1:-1, :-2], grid[1:-1, 2:]
@@ -364,6 +378,7 @@ def a_stencil(x):
         updated_by_views_of_itself,
         views_of_what_was_constant,
         made_by_a_call,
+        views_changed_by_calls,
         a_stencil,
     ],
 )

@@ -122,7 +122,8 @@ class Taint:
             if isinstance(e, (gast.NamedExpr, gast.comprehension))
         ]
         for to, value in pairs:
-            shared = memory_of(value, self.lookup, lambda call: False)
+            own, held = memory_of(value, self.lookup, lambda call: False)
+            shared = {t.rstrip("*") for t in own | held}
             for n in {to} if isinstance(to, str) else dataflow.stored(to):
                 self.views.setdefault(n, set()).update(shared - {n})
 
