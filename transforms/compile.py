@@ -63,7 +63,7 @@ from srcgrad.transforms.tree.build import (
 )
 from srcgrad.transforms.tree.externals import Externals
 from srcgrad.transforms.tree.generators import collected
-from srcgrad.transforms.tree.names import Names, identifiers
+from srcgrad.transforms.tree.names import Names, identifiers, stem
 from srcgrad.transforms.tree.scope import MISSING, Scope
 from srcgrad.transforms.tree.sharing import FRESH_METHODS
 from srcgrad.transforms.tree.sight import Sight
@@ -892,7 +892,7 @@ class Compiler:
         key = (callee.key, tuple(sorted((k, hashable(v)) for k, v in given.items())), wanted, root, exposed)
         if key in self.pairs:
             return self.pairs[key]
-        made = self.pairs[key] = Pair(self.unique(callee.name.strip("_") or "function"), wanted)
+        made = self.pairs[key] = Pair(self.unique(stem(callee.name)), wanted)
         if not root:
             written, _ = self.effects(callee, classes_of(given), arrays_of(given))
             kinds = {w: given.get(w, UNKNOWN).kind for w in wanted}
@@ -1400,7 +1400,7 @@ class Emitter:
         if pair not in self.uses:
             self.uses.append(pair)
         forward, reverse = self.half(pair, "forward"), self.half(pair, "reverse")
-        saved = unit.names.fresh(f"{callee.name.strip('_')}_saved")
+        saved = unit.names.fresh(f"{stem(callee.name)}_saved")
         pass_.facts[saved] = Fact("object")
         pass_.know(saved, Fact("object"))
         captured = [name(now) for _, now in getattr(node, "captured", ())]
@@ -1644,9 +1644,7 @@ class Emitter:
         else:
             returned = tuple_([clone(value), gradient]) if with_value else gradient
         suffix = "value_and_grad" if with_value else "grad"
-        return self.finish(
-            f"{unit.callee.name.strip('_')}_{suffix}", [*forward, *checks], reverse, returned, True
-        )
+        return self.finish(f"{stem(unit.callee.name)}_{suffix}", [*forward, *checks], reverse, returned, True)
 
     def result_part(self, i: int) -> Fact:
         items = self.unit.result.items

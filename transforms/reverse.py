@@ -128,6 +128,7 @@ class Reverse:
         self.aliases: Any = None
         self.unbound: set[str] = set()
         self._certain: set[str] | None = None
+        self._predefined: set[str] | None = None
         self.current: Any = None
         self.replaced: dict[int, Block] = {}
         self.uses_dispatch = False
@@ -381,20 +382,27 @@ class Reverse:
                 n.id = self.snapshot(n.id)
         return value
 
-    def snapshot(self, n: str) -> str:
-        """The name of a copy of `n` as it is at the current statement."""
+    def snapshot(self, n: str, first: bool = False) -> str:
+        """The name of a copy of `n` as it is at the current statement; before it, if `first`."""
         key = (id(self.current), n)
         if key not in self.snapshots:
             made = self.names.fresh(n + "_saved")
             self.facts[made] = self.facts[n]
             self.know(made, self.facts[n])
-            array = self.kind(n) == "array"
-            copied = call(attribute(n, "copy")) if array else call(self.external(trees.snapshot), name(n))
+            sure = self.kind(n) == "array" and n not in self.predefined()
+            copied = call(attribute(n, "copy")) if sure else call(self.external(trees.snapshot), name(n))
             # What an update reads has changed once it is done.
-            when = self.before if isinstance(self.current, gast.AugAssign) else self.after
+            when = self.before if first or isinstance(self.current, gast.AugAssign) else self.after
             when.setdefault(id(self.current), []).append(assign(made, copied, self.current))
             self.snapshots[key] = made
         return self.snapshots[key]
+
+    def predefined(self) -> set[str]:
+        """Names that are None where a loop does not bind them."""
+        if self._predefined is None:
+            early = [s for s in statements(self.tree.body) if getattr(s, "predefined", False)]
+            self._predefined = {s.targets[0].id for s in early}
+        return self._predefined
 
     def has(self, n: str) -> bool:
         s = self.scope
@@ -479,7 +487,10 @@ class Reverse:
             self.unbound |= {n} & self.facts.keys()  # and not what is from outside
             return call(self.external(trees.zeros_like), name(n))
         if kind not in NUMBERS and n in self.facts and self.grows_after(n):
-            n = self.snapshot(n)
+            # A list that the statement changes through another name had another length under this one.
+            inside = {id(x) for x in statements([self.current])}
+            itself = any(w.rstrip("*") == n and where in inside for w, where in self.aliases.writes)
+            n = self.snapshot(n, first=bool(dataflow.blocks(self.current)) and not itself)
         if kind == "array" and self.facts[n].real > 1:
             return call(self.np("zeros_like"), name(n))
         return call(self.external(trees.zero_list if kind == "list" else trees.zeros_like), name(n))

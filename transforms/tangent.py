@@ -36,6 +36,7 @@ from srcgrad.transforms.read import fail
 from srcgrad.transforms.reverse import qualified
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import assign, assign_tuple, call, clone, constant, name, tuple_
+from srcgrad.transforms.tree.names import stem
 
 Block = list[Any]
 
@@ -116,7 +117,7 @@ class TangentEmitter(Emitter):
         parameters = [p.id for p in dataflow.parameters(unit.tree)]
         self.simplify(whole, parameters + list(made.dots.values()), set())
         self.used = dataflow.reads(whole)
-        called = f"{unit.callee.name.strip('_')}_jvp"
+        called = f"{stem(unit.callee.name)}_jvp"
         function = self.load(self.definition(called, self.signature(), whole), True)
         made.sources.append(self.text)
         made.jvp.cell_contents = function
@@ -210,7 +211,7 @@ class TangentEmitter(Emitter):
         for known, c in self.halves.items():
             if c is cell:
                 return known
-        made = self.unit.names.fresh(f"{pair.name.strip('_')}_{which}")
+        made = self.unit.names.fresh(f"{stem(pair.name)}_{which}")
         self.halves[made] = cell
         return made
 

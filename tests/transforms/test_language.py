@@ -1700,3 +1700,39 @@ def test_a_factor_that_is_written_later():
         return np.sum(x) * np.sum(a)
 
     check(f, V)
+
+
+def test_a_list_that_grows_under_another_name_on_one_path():
+    def f(x):
+        path = [x, x * x]
+        if x < 5:
+            for _ in range(2):
+                path.insert(0, 3 * x)
+                path = list(reversed(path))
+        return sum(path) * path[-1]
+
+    check(f, 0.7)
+    check(f, 6.0)
+
+
+def test_a_function_that_is_called_underscore():
+    def f(x):
+        for _ in range(2):
+            x = x * x
+        _ = lambda a, b: a * x + b  # noqa: E731
+        return _(x, 2.0)
+
+    check(f, 0.7)
+
+
+def test_an_array_that_a_loop_may_not_make():
+    def f(x, a):
+        for e in a:
+            for n in range(0, 4, 2):
+                buf = np.tanh(np.cumsum(a**2) * x)
+                x = x * buf[n]
+                buf[n] *= 0.6 * e
+            x = x + buf[0]
+        return x + np.sum(buf)
+
+    check(f, 0.7, V, argnums=(0, 1))

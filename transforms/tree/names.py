@@ -60,3 +60,13 @@ def identifiers(tree: gast.AST) -> set[str]:
         if isinstance(node, (gast.Global, gast.Nonlocal)):
             found.update(node.names)
     return found
+
+
+def stem(function: str) -> str:
+    """The start of the names that are made of a function's.
+
+    >>> stem("_energy"), stem("__2"), stem("_")
+    ('energy', 'function', 'function')
+    """
+    stripped = function.strip("_")
+    return stripped if stripped.isidentifier() else "function"
