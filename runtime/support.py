@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import arrays
+from srcgrad.runtime.errors import NoRule
 
 Array = Any
 Axis = Any  # an int, a sequence of ints, or None
@@ -356,6 +357,22 @@ def deviation(x: Array, axis: Axis = None, where: Array = True) -> Array:
     return shifted - np.mean(shifted, axis=axis, keepdims=True, where=where)
 
 
+def read_order(x: Array, order: str) -> str:
+    """The order "C" or "F" in which "A" and "K" read `x`, which its memory decides.
+
+    >>> read_order(np.zeros((2, 3)).T, "A"), read_order(np.zeros((2, 3)), "K")
+    ('F', 'C')
+
+    Raises NoRule for "K" and an array that is not contiguous.
+    """
+    flags = np.asarray(x).flags
+    if order in ("A", "K"):
+        if order == "K" and not flags.forc:
+            raise NoRule('no derivative for order="K" of an array that is not contiguous: make a copy of it')
+        return "F" if flags.fnc else "C"
+    return order
+
+
 @_observable
 def others(x: Array, axis: Axis = None, where: Array = True) -> Array:
     """For each element of `x`, the product of the other elements along `axis` (no division: right beside
@@ -374,7 +391,8 @@ def others(x: Array, axis: Axis = None, where: Array = True) -> Array:
         return np.moveaxis(_others(np.moveaxis(x, axis, -1)), -1, axis)
     last = tuple(range(-len(axis), 0))
     moved = np.moveaxis(x, axis, last)
-    flat = _others(np.reshape(moved, (*moved.shape[: moved.ndim - len(axis)], -1)))
+    kept = moved.ndim - len(axis)
+    flat = _others(np.reshape(moved, (*moved.shape[:kept], math.prod(moved.shape[kept:]))))
     return np.moveaxis(np.reshape(flat, moved.shape), last, axis)
 
 

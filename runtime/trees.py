@@ -588,6 +588,8 @@ def part(g: Any, of: Any) -> Any:
         return [0.0] * len(of) if is_zero(g) else [part(x, y) for x, y in zip(g, of, strict=True)]
     if isinstance(of, dict):
         return {k: part(0.0 if is_zero(g) else g.get(k, 0.0), v) for k, v in of.items()}
+    if isinstance(g, list) and np.ndim(of) and len(of) == len(g):  # a list was made of an array's rows
+        return match(g, of)
     if isinstance(g, (list, dict)):
         return sum(np.sum(part(x, of)) for x in (g.values() if isinstance(g, dict) else g))
     return unbroadcast(g, of)

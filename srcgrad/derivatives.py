@@ -216,7 +216,7 @@ def _memory(x: Any) -> list[np.ndarray[Any, Any]]:
 def _kept(saved: Any, seen: list[np.ndarray[Any, Any]]) -> Any:
     """What a pullback needs, safe from what the caller does to the arguments and to the value."""
     if isinstance(saved, np.ndarray):
-        return saved.copy() if any(np.may_share_memory(saved, a) for a in seen) else saved
+        return saved.copy("K") if any(np.may_share_memory(saved, a) for a in seen) else saved
     if type(saved) is tuple:
         return tuple(_kept(s, seen) for s in saved)
     if type(saved) is list:

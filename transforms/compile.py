@@ -64,6 +64,7 @@ from srcgrad.transforms.tree.build import (
 from srcgrad.transforms.tree.externals import Externals
 from srcgrad.transforms.tree.generators import collected
 from srcgrad.transforms.tree.names import Names, identifiers, stem
+from srcgrad.transforms.tree.results import name_results
 from srcgrad.transforms.tree.scope import MISSING, Scope
 from srcgrad.transforms.tree.sharing import FRESH_METHODS
 from srcgrad.transforms.tree.sight import Sight
@@ -214,6 +215,7 @@ class Unit:
         for d in nested.values():
             d.siblings = {**getattr(callee.definition, "siblings", {}), **nested}
         self.own_names = own
+        name_results(tree, self.lookup)
         self.sight = sight = compiler.sight(callee.function, self.scope, tree)
         self.taint = Taint(
             self.tainted(),
@@ -1103,7 +1105,8 @@ def _effects(
                     for k in e.keywords:
                         if k.arg == "out":
                             written.update(roots(k.value))
-                    at_ = getattr(found, "__name__", "") == "at"
+                    of = getattr(found, "__self__", None)
+                    at_ = isinstance(of, np.ufunc) and getattr(found, "__name__", "") == "at"
                     if (at_ or found is np.copyto or table.written_by(found)) and e.args:
                         written.update(roots(e.args[0]))
             for inner_body in dataflow.blocks(s):

@@ -491,6 +491,8 @@ class Interpreter:
             and b.items is not None
         ):
             return Fact("tuple", items=a.items + b.items)
+        if isinstance(op, gast.Add) and {a.kind, b.kind} in ({"list", "scalar"}, {"tuple", "scalar"}):
+            return NUMERIC  # a number of NumPy's makes an array of a sequence
         fact = number_of(elementwise([a, b]))
         return replace(fact, real=2) if isinstance(op, gast.Div) and fact.real else fact
 
@@ -956,7 +958,7 @@ def elementwise(facts: list[Fact]) -> Fact:
 
 
 def _matmul(a: Fact, b: Fact) -> Fact:
-    if a.kind != "array" or b.kind != "array" or a.shape is None or b.shape is None:
+    if a.kind != "array" or b.kind != "array" or not a.shape or not b.shape:
         return NUMERIC if a.kind != "unknown" and b.kind != "unknown" else UNKNOWN
     real = mixed([a, b])
     left = a.shape[:-1]

@@ -611,6 +611,8 @@ class Forward:
         names = [p.name for p in op.rule.parameters if p.kind is not p.KEYWORD_ONLY]
 
         def moved(parameter: str, given: Any) -> Any:
+            if parameter == "order" and not (isinstance(given, gast.Constant) and given.value in ("C", "F")):
+                return call(self.external(support.read_order), clone(array), clone(given))
             return self.element(given) if parameter in wrt else clone(given)
 
         if isinstance(e, gast.Attribute):
@@ -622,6 +624,7 @@ class Forward:
         if isinstance(e, gast.BinOp):
             return gast.BinOp(moved(names[0], e.left), e.op, moved(names[1], e.right))
         func, args = clone(e.func), list(e.args)
+        array = func.value if _is_method(e, op) else args[0] if args else None
         made = []
         if _is_method(e, op):
             func.value = self.array(moved(names[0], func.value), e.func.value)

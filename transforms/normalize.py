@@ -93,6 +93,10 @@ NUMBERS = ("scalar", "array", "numeric")
 _WRITTEN = {id(f): f for f in library.STANDINS.values()}
 STARTED: dict[str, tuple[Any, Any, float]] = {
     "sum": (np.sum, np.add, 0.0),
+    "nansum": (np.nansum, np.add, 0.0),
+    "nanprod": (np.nanprod, np.multiply, 1.0),
+    "nanmax": (np.nanmax, np.maximum, -np.inf),
+    "nanmin": (np.nanmin, np.minimum, np.inf),
     "prod": (np.prod, np.multiply, 1.0),
     "max": (np.max, np.maximum, -np.inf),
     "min": (np.min, np.minimum, np.inf),
@@ -834,8 +838,10 @@ class _Flatten(Objects):
         made = None if function is None else self.operated(function, [e.left, e.right], s, out)
         if made is not None:
             return made
-        left = self.atom(e.left, s, out)
-        return gast.BinOp(left, e.op, self.atom(e.right, s, out))
+        left, right = self.atom(e.left, s, out), None
+        if isinstance(e.op, gast.MatMult):
+            (left, right), _ = self.arrays(np.matmul, [left, e.right], [], s, out)
+        return gast.BinOp(left, e.op, self.atom(right or e.right, s, out))
 
     def value_UnaryOp(self, e: Any, s: Any, out: Block) -> Any:
         function = UNARY.get(type(e.op))
@@ -851,6 +857,16 @@ class _Flatten(Objects):
             given = as_argument(self.index(e.slice, s, out))
             return self.operated(operators.getitem, [e.value, given], s, out)
         owner = self.atom(e.value, s, out)
+        kind = getattr(e.value, "fact", UNKNOWN).kind
+        axes = new_axes(e.slice)
+        if axes and (
+            kind in ("scalar", "numeric") or (kind == "unknown" and isinstance(e.slice, gast.Tuple))
+        ):
+            return call(self.support(np.expand_dims), owner, constant(axes))
+        if kind == "scalar" and isinstance(e.slice, gast.Constant) and e.slice.value is ...:
+            return call(self.support(np.asarray), owner)
+        if kind == "scalar" and isinstance(e.slice, gast.Tuple) and not e.slice.elts:
+            return owner
         return gast.Subscript(owner, self.index(e.slice, s, out), gast.Load())
 
     def value_Attribute(self, e: Any, s: Any, out: Block) -> Any:
@@ -931,14 +947,14 @@ class _Flatten(Objects):
         spread = any(isinstance(a, gast.Starred) for a in given)
         if isinstance(ufunc, np.ufunc) and len(given) == ufunc.nin + 1 and not spread:
             result_into = self.through(given.pop(), s, out)
-        given = self.arrays(ufunc, given, s, out)
+        given, named = self.arrays(ufunc, given, e.keywords, s, out)
         args = [self.argument(a, s, out) for a in given]
         keywords = []
-        options = {k.arg: k.value for k in e.keywords if isinstance(ufunc, np.ufunc)}
+        options = {k.arg: k.value for k in named if isinstance(ufunc, np.ufunc)}
         if "dtype" in options:
             args = [self.of_dtype(a, options["dtype"], s, out) for a in args]
         where = self.argument(options["where"], s, out) if "where" in options and "out" in options else None
-        for k in e.keywords:
+        for k in named:
             if k.arg == "dtype" and "dtype" in options or k.arg == "where" and where is not None:
                 continue
             if k.arg == "out" and not (isinstance(k.value, gast.Constant) and k.value.value is None):
@@ -993,29 +1009,39 @@ class _Flatten(Objects):
         made = gast.Call(self.support(np.asarray), [a], [gast.keyword("dtype", clone(dtype))])
         return self.temporary(made, s, out, tainted=True)
 
-    def arrays(self, function: Any, given: list[Any], s: Any, out: Block) -> list[Any]:
-        """Lists given to a NumPy function that takes arrays, as the arrays that it makes of them."""
+    def arrays(
+        self, function: Any, given: list[Any], named: list[Any], s: Any, out: Block
+    ) -> tuple[list[Any], list[Any]]:
+        """The arguments of a function of NumPy's or SciPy's, lists among them as the arrays it makes of
+        them."""
         rule = table.find(function)
         if rule is None or not rule.differentiable or function in (np.array, np.asarray):
-            return given
+            return given, named
+        owner = getattr(function, "__self__", None)  # of a ufunc's methods
         module = (getattr(function, "__module__", None) or type(function).__module__ or "").split(".")[0]
-        if module != "numpy":
-            return given
-        made = list(given)
+        ufunc = isinstance(function, np.ufunc) or isinstance(owner, np.ufunc)
+        values = [*given, *(k.value for k in named)]
+        if module not in ("numpy", "scipy") and not ufunc or not any(map(self.taint.expr, values)):
+            return given, named
         names = [p.name for p in rule.parameters]
-        for i, a in enumerate(given[: len(names)]):
+        sequences = ("list",) if module == "scipy" else ("list", "tuple")
+
+        def array(a: Any, parameter: str) -> Any:
             kind = getattr(a, "fact", UNKNOWN).kind
-            if (
-                kind in ("list", "tuple")
-                and names[i] in rule.wrt
-                and self.taint.expr(a)
-                and not _takes_sequences(rule, i)
-            ):
-                function_ = self.support(np.asarray)
-                call_ = at(gast.Call(function_, [self.atom(a, s, out)], []), a)
-                made[i] = self.temporary(call_, s, out, "a", tainted=True)
-                made[i].fact = Fact("numeric")
-        return made
+            if kind not in sequences or parameter not in rule.wrt:
+                return a
+            if not ufunc and _takes_sequences(rule, names.index(parameter)):
+                return a
+            call_ = at(gast.Call(self.support(np.asarray), [self.atom(a, s, out)], []), a)
+            made = self.temporary(call_, s, out, "a", tainted=self.taint.expr(a))
+            made.fact = Fact("numeric")
+            return made
+
+        placed = [array(a, n) for a, n in zip(given, names, strict=False)]
+        return (
+            [*placed, *given[len(placed) :]],
+            [gast.keyword(k.arg, array(k.value, k.arg)) for k in named],
+        )
 
     def of_class(self, e: Any, s: Any, out: Block) -> Any:
         """A call of a method, or of an instance, as a call of the function that its class defines."""
@@ -1159,6 +1185,23 @@ def _computed_store(to: Any) -> bool:
     if isinstance(to, gast.Subscript):
         return operators.method(cls, "__setitem__") is not None
     return isinstance(class_attribute(cls, to.attr), property)
+
+
+def new_axes(index: Any) -> tuple[int, ...]:
+    """The axes that an index adds, if it does nothing else: `None`, `..., None`, `None, None`; else `()`.
+
+    >>> new_axes(gast.parse("x[None, ..., None]").body[0].value.slice)
+    (0, -1)
+    """
+    parts = index.elts if isinstance(index, gast.Tuple) else [index]
+    kinds = [
+        None if getattr(p, "attr", "") == "newaxis" else p.value if isinstance(p, gast.Constant) else 0
+        for p in parts
+    ]
+    if None not in kinds or any(k is not None and k is not ... for k in kinds) or kinds.count(...) > 1:
+        return ()
+    first = kinds.index(...) if ... in kinds else len(kinds)
+    return (*range(first), *range(first + 1 - len(kinds), 0))
 
 
 def _takes_sequences(rule: Any, position: int) -> bool:

@@ -74,6 +74,12 @@ class Objects:
         if found is None and (function is operators.or_ or self.sight.may(function)):
             looked = facts[:1] if function in operators.UNARY else facts
             found = "met" if any(f.kind in UNSURE for f in looked) else None
+        if found is None and function in (operators.add, operators.mul):
+            kinds = {f.kind for f in facts}
+            if "unknown" in kinds and kinds & {"list", "tuple"} and any(map(self.taint.expr, operands)):
+                return (
+                    "met"  # the run tells whether a sequence is joined or repeated, or is an array's numbers
+                )
         return found
 
     def operated(self, function: Any, operands: list[Any], s: Any, out: Block) -> Any:

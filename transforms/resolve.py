@@ -82,7 +82,7 @@ def _operation(value: Any) -> Operation:
     if isinstance(value, gast.BinOp):
         kinds = {fact(value.left).kind, fact(value.right).kind}
         if kinds & {"list", "tuple"} and not kinds & {"array", "numeric"}:
-            if isinstance(value.op, gast.Add):
+            if isinstance(value.op, gast.Add) and "scalar" not in kinds:
                 return Operation("concat", operands=_names([("left", value.left), ("right", value.right)]))
             if isinstance(value.op, gast.Mult):
                 return Operation("repeat", operands=_names([("left", value.left), ("right", value.right)]))

@@ -44,13 +44,13 @@ def pieces(x, conditions, funclist, args):
 
 
 def masks(condlist, x, count):
-    """The conditions as one array of masks, with what is left over where a function is given for it."""
+    """The conditions as rows of masks, with what is left over where a function is given for it."""
     if np.isscalar(condlist) or (not isinstance(condlist[0], (list, np.ndarray)) and np.ndim(x) > 0):
         condlist = [condlist]
     found = np.asarray(condlist, dtype=bool)
     if len(found) == count - 1:
         found = np.concatenate([found, ~np.any(found, axis=0, keepdims=True)])
-    return found
+    return np.reshape(found, (len(found), np.size(x)))
 
 
 @reverse(
@@ -59,14 +59,16 @@ def masks(condlist, x, count):
     at=[(X, (X < 0, X >= 0), (np.sin, np.exp)), (X, (X < 0,), (np.arctan2, np.multiply), 2.0)],
 )
 def piecewise(g, y, x, condlist, funclist, *args):
-    bars = pullback(pieces, (np.asarray(x), masks(condlist, x, len(funclist)), funclist, args), g)[1]
-    return bars[0], bars[2], for_each(bars[3], args)
+    given = (np.ravel(x), masks(condlist, x, len(funclist)), funclist, args)
+    bars = pullback(pieces, given, np.ravel(g))[1]
+    return np.reshape(bars[0], np.shape(x)), bars[2], for_each(bars[3], args)
 
 
 @forward(np.piecewise, joint=True)
 def piecewise_forward(x_dot, funclist_dot, args_dot, y, x, condlist, funclist, *args):
-    given = (np.asarray(x), masks(condlist, x, len(funclist)), funclist, args)
-    return pushforward(pieces, given, 0.0, (x_dot, 0.0, funclist_dot, args_dot))
+    given = (np.ravel(x), masks(condlist, x, len(funclist)), funclist, args)
+    x_dot = 0.0 if np.ndim(x_dot) < np.ndim(x) else np.ravel(x_dot)
+    return np.reshape(pushforward(pieces, given, 0.0, (x_dot, 0.0, funclist_dot, args_dot)), np.shape(x))
 
 
 # --- one call for each element or row -----------------------------------------------------------------------

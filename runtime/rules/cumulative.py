@@ -103,8 +103,9 @@ def nancumprod_forward(a_dot, y, a, axis=None, dtype=None):
 )
 def diff(g, y, a, n=1, axis=-1, prepend=None, append=None):
     if prepend is None and append is None:
-        return undiff(g, n, axis), None, None
-    return diff_parts(undiff(g, n, axis), a, axis, prepend, append)
+        return undiff(g, min(n, np.shape(a)[axis]), axis), None, None
+    ends_ = [1 if np.ndim(x) == 0 else np.shape(x)[axis] for x in (prepend, append) if x is not None]
+    return diff_parts(undiff(g, min(n, np.shape(a)[axis] + sum(ends_)), axis), a, axis, prepend, append)
 
 
 def diff_parts(g, a, axis, prepend, append):
@@ -269,13 +270,13 @@ def gradient_adjoint(g, s, h, edge_order):
     for end, (near, far) in ((0, (0, 1)), (-1, (-1, -2))):
         edge = g[..., end]
         if edge_order == 1:
-            s_bar = s_bar + at(edge, near, h.size)
+            s_bar = s_bar + placed(edge, near, h.size)
             continue
         total, change = h[near] + h[far], s[..., near] - s[..., far]
-        s_bar = s_bar + at(edge * (1 + h[near] / total), near, h.size)
-        s_bar = s_bar - at(edge * h[near] / total, far, h.size)
-        h_bar = h_bar + at(edge * change * h[far] / total**2, near, h.size)
-        h_bar = h_bar - at(edge * change * h[near] / total**2, far, h.size)
+        s_bar = s_bar + placed(edge * (1 + h[near] / total), near, h.size)
+        s_bar = s_bar - placed(edge * h[near] / total, far, h.size)
+        h_bar = h_bar + placed(edge * change * h[far] / total**2, near, h.size)
+        h_bar = h_bar - placed(edge * change * h[near] / total**2, far, h.size)
     return s_bar, h_bar
 
 
@@ -286,7 +287,9 @@ def gradient_tangent(s_dot, h_dot, s, h, edge_order):
     inner = inner + (p - mean) * h_dot[..., 1:] + (q - mean) * h_dot[..., :-1]
     first = edge_tangent(s_dot, h_dot, s, h, edge_order, 0, 1)
     last = edge_tangent(s_dot, h_dot, s, h, edge_order, -1, -2)
-    return np.concatenate([first[..., None], inner / (left + right), last[..., None]], axis=-1)
+    return np.concatenate(
+        [np.expand_dims(first, -1), inner / (left + right), np.expand_dims(last, -1)], axis=-1
+    )
 
 
 def edge_tangent(s_dot, h_dot, s, h, edge_order, near, far):
@@ -303,7 +306,7 @@ def ends(x, before, after):
     return np.concatenate([zero] * before + [x] + [zero] * after, axis=-1)
 
 
-def at(value, place, n):
+def placed(value, place, n):
     """Zeros along a new last axis of length `n`, with `value` at `place`."""
     return value[..., None] * beside(np.eye(n, dtype=value.dtype)[place], value)
 
@@ -324,16 +327,20 @@ def spacing_cotangent(h_bar, spacing):
         case(M, axis=0),
         case(M, GRID[:3], axis=0),
         (M, np.cumsum(M * M, 1)),
+        case(M, dx=X7[:3]),
+        case(M, dx=M[1:], axis=0),
     ],
 )
 def trapezoid(g, z, y, x=None, dx=1.0, axis=-1):
     last, widths = np.moveaxis(y, axis, -1), trapezoid_widths(x, dx, axis, np.ndim(y))
     column = np.expand_dims(g, -1)
     mean = column * (last[..., 1:] + last[..., :-1]) / 2
+    if np.ndim(dx):
+        widths = np.moveaxis(np.broadcast_to(dx, np.shape(np.moveaxis(mean, -1, axis))), axis, -1)
     half = column * widths / 2 + 0 * mean
     y_bar = unbroadcast(np.moveaxis(ends(half, 0, 1) + ends(half, 1, 0), -1, axis), y)
     if x is None:
-        return y_bar, None, unbroadcast(np.sum(mean), dx)
+        return y_bar, None, unbroadcast(np.moveaxis(mean, -1, axis), dx)
     if np.ndim(x) == 1:
         return y_bar, unbroadcast(undiff(mean), x), None
     return y_bar, unbroadcast(np.moveaxis(undiff(mean), -1, axis), x), None
@@ -343,7 +350,7 @@ def trapezoid(g, z, y, x=None, dx=1.0, axis=-1):
 def trapezoid_forward(y_dot, x_dot, dx_dot, z, y, x=None, dx=1.0, axis=-1):
     of_y = np.trapezoid(y_dot, x, dx, axis)
     if x is None:
-        return of_y, None, dx_dot * np.trapezoid(y, axis=axis)
+        return of_y, None, np.trapezoid(y, None, dx_dot, axis)
     return of_y, np.trapezoid(y, x_dot, axis=axis), None
 
 

@@ -261,21 +261,22 @@ def nanmean_forward(a_dot, y, a, axis=None, dtype=None, *, keepdims=False, where
 @reverse(np.nanvar, shape="reduction", at=[*SKIPPING, case(HOLES, ddof=1)])
 def nanvar(g, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
     kept = ~np.isnan(a) & where
-    return expand(g, a, axis, keepdims) * var_slope(np.where(kept, a, 0), axis, kept, None, ddof + correction)
+    slope = var_slope(np.where(kept, a, 0), axis, kept, None, ddof + correction)
+    return expand(np.real(g), a, axis, keepdims) * slope
 
 
 @forward(np.nanvar)
 def nanvar_forward(a_dot, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
     kept = ~np.isnan(a) & where
     slope = var_slope(np.where(kept, a, 0), axis, kept, None, ddof + correction)
-    return np.sum(np.where(kept, a_dot, 0) * slope, axis=axis, keepdims=keepdims)
+    return np.sum(np.real(np.where(kept, a_dot, 0) * slope), axis=axis, keepdims=keepdims)
 
 
-@reverse(np.nanstd, shape="reduction", at=[SKIPPING[0], *SKIPPING[3:], case(HOLES, ddof=1)])
+@reverse(np.nanstd, shape="reduction", at=[SKIPPING[0], *SKIPPING[3:], case(HOLES, ddof=1), complexes(3)])
 def nanstd(g, y, a, axis=None, dtype=None, *, ddof=0, keepdims=False, where=True, correction=0):
     kept = ~np.isnan(a) & where
     slope = var_slope(np.where(kept, a, 0), axis, kept, None, ddof + correction)
-    return expand(ratio(g, 2 * y), a, axis, keepdims) * slope
+    return expand(ratio(np.real(g), 2 * y), a, axis, keepdims) * slope
 
 
 @forward(np.nanstd)

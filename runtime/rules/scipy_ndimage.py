@@ -598,11 +598,14 @@ class Interpolation:
     def terms(self, along=None):
         """The pairs (index of an element, its weight, or the weight's derivative for the coordinate
         `along`)."""
+        found = []
         for choice in np.ndindex(*[self.order + 1] * len(self.shape)):
             weight = np.where(self.inside, 1.0, 0.0)
             for axis, k in enumerate(choice):
-                weight = weight * (self.slope if axis == along else self.weight)[axis][k]
-            yield tuple(self.index[axis][k] for axis, k in enumerate(choice)), weight
+                factors = self.slope[axis] if axis == along else self.weight[axis]
+                weight = weight * factors[k]
+            found.append((tuple([self.index[axis][k] for axis, k in enumerate(choice)]), weight))
+        return found
 
     def values(self, coefficients, along=None):
         total = 0.0

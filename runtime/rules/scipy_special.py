@@ -195,10 +195,13 @@ def inv_boxcox_slope(y, lmbda):
     at=[
         *[X, generic(2, 3), case(generic(2, 3), axis=1), case(generic(2, 3), axis=(0, 1), keepdims=True)],
         *[case(X, b=P), case(generic(2, 3), axis=0, b=positive(2, 1)), [0.0, -np.inf, 1.0]],
+        *[case(X, return_sign=True), case(generic(2, 3), axis=1, b=-positive(2, 3), return_sign=True)],
     ],
 )
-def logsumexp(g, y, a, axis=None, b=None, keepdims=False):
-    """Where all of `a` is -inf the derivative is taken as 0."""
+def logsumexp(g, y, a, axis=None, b=None, keepdims=False, return_sign=False):
+    """Where all of `a` is -inf the derivative is taken as 0; the sign is constant."""
+    if return_sign:
+        return logsumexp(g[0] * y[1], y[0], a, axis, b, keepdims)
     if b is None:
         return expand(g, a, axis, keepdims) * weight(a, expand(y, a, axis, keepdims)), None
     share = expand(g, a, axis, keepdims) * weight(a, expand(y, a, axis, keepdims))
@@ -206,7 +209,10 @@ def logsumexp(g, y, a, axis=None, b=None, keepdims=False):
 
 
 @forward(special.logsumexp)
-def logsumexp_forward(a_dot, b_dot, y, a, axis=None, b=None, keepdims=False):
+def logsumexp_forward(a_dot, b_dot, y, a, axis=None, b=None, keepdims=False, return_sign=False):
+    if return_sign:
+        of_a, of_b = logsumexp_forward(a_dot, b_dot, y[0], a, axis, b, keepdims)
+        return (of_a * y[1], 0 * y[1]), None if b is None else (of_b * y[1], 0 * y[1])
     share = weight(a, expand(y, a, axis, keepdims))
     if b is None:
         return np.sum(a_dot * share, axis=axis, keepdims=keepdims), None

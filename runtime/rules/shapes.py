@@ -8,7 +8,7 @@ import numpy as np
 
 from srcgrad.runtime.rules.inputs import generic
 from srcgrad.runtime.rules.table import case, nondifferentiable, reverse
-from srcgrad.runtime.support import grid_sum, unbroadcast, unrepeat, untile, window_scatter
+from srcgrad.runtime.support import grid_sum, read_order, unbroadcast, unrepeat, untile, window_scatter
 
 X = generic(3)
 M = generic(2, 3)
@@ -22,19 +22,19 @@ T = generic(2, 3, 4)
     at=[(M, 6), (M, (3, 2)), (M, (-1,)), case(M, (3, 2), order="F"), (1.5, 1)],
 )
 def reshape(g, y, a, shape, order="C", *, copy=None):
-    return np.reshape(g, np.shape(a), order=order)
+    return np.reshape(g, np.shape(a), order=read_order(a, order))
 
 
 @reverse(np.ravel, np.ndarray.ravel, linear=True, alias="maybe", at=[M, X, 1.5, case(M, order="F"), (T, "F")])
 def ravel(g, y, a, order="C"):
     if order == "C":
         return np.reshape(g, np.shape(a))
-    return np.reshape(g, np.shape(a), order=order)
+    return np.reshape(g, np.shape(a), order=read_order(a, order))
 
 
 @reverse(np.ndarray.flatten, linear=True, at=[M, X, (T, "F")])
 def flatten(g, y, a, order="C"):
-    return np.reshape(g, a.shape, order=order)
+    return np.reshape(g, a.shape, order=read_order(a, order))
 
 
 @reverse(

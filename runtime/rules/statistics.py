@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from srcgrad.runtime.rules.inputs import complexes, generic, positive
@@ -31,9 +33,12 @@ HOLES = np.array([[1.0, np.nan, -0.5, 0.2], [2.0, 0.3, np.nan, 0.7], [0.1, -0.3,
             (X, None, positive(7)),
         ],
         *[case(M, 1, positive(4), keepdims=True), case(T, axis=(0, 2), weights=positive(2, 2))],
+        *[case(M, axis=1, weights=positive(4), returned=True), case(M, returned=True)],
     ],
 )
-def average(g, y, a, axis=None, weights=None, *, keepdims=False):
+def average(g, y, a, axis=None, weights=None, returned=False, *, keepdims=False):
+    if returned:
+        return average_and_scale(g, y, a, axis, weights, keepdims)
     if weights is None:
         return expand(g / (np.size(a) / max(np.size(y), 1)), a, axis, keepdims), None
     w = np.broadcast_to(along(weights, a, axis), np.shape(a))
@@ -42,7 +47,9 @@ def average(g, y, a, axis=None, weights=None, *, keepdims=False):
 
 
 @forward(np.average)
-def average_forward(a_dot, weights_dot, y, a, axis=None, weights=None, *, keepdims=False):
+def average_forward(a_dot, weights_dot, y, a, axis=None, weights=None, returned=False, *, keepdims=False):
+    if returned:
+        return average_and_scale_forward(a_dot, weights_dot, y, a, axis, weights, keepdims)
     if weights is None:
         return np.mean(a_dot, axis=axis, keepdims=keepdims), None
     w = np.broadcast_to(along(weights, a, axis), np.shape(a))
@@ -54,6 +61,22 @@ def average_forward(a_dot, weights_dot, y, a, axis=None, weights=None, *, keepdi
         np.sum(a_dot * w, axis=axis, keepdims=keepdims) / total,
         np.sum(of_weights, axis=axis, keepdims=keepdims) / total,
     )
+
+
+def average_and_scale(g, y, a, axis, weights, keepdims):
+    """With `returned`: the sum of the weights comes with the average."""
+    a_bar, weights_bar = average(g[0], y[0], a, axis, weights, keepdims=keepdims)
+    if weights is None:
+        return a_bar, None
+    return a_bar, weights_bar + along_adjoint(expand(g[1], a, axis, keepdims), weights, a, axis)
+
+
+def average_and_scale_forward(a_dot, weights_dot, y, a, axis, weights, keepdims):
+    of_a, of_weights = average_forward(a_dot, weights_dot, y[0], a, axis, weights, keepdims=keepdims)
+    if weights is None:
+        return (of_a, 0 * y[1]), None
+    moved = np.broadcast_to(along(weights_dot, a, axis), np.shape(a)) if np.ndim(weights_dot) else 0 * a
+    return (of_a, 0 * y[1]), (of_weights, np.sum(moved, axis=axis, keepdims=keepdims))
 
 
 def along(weights, a, axis):
@@ -93,7 +116,8 @@ def merged(a, axis):
         return np.reshape(a, (1, -1))
     axes = [axis] if isinstance(axis, int) else list(axis)
     moved = np.moveaxis(a, axes, list(range(-len(axes), 0)))
-    return np.reshape(moved, (*moved.shape[: moved.ndim - len(axes)], -1))
+    kept = np.ndim(a) - len(axes)
+    return np.reshape(moved, (*moved.shape[:kept], math.prod(moved.shape[kept:])))
 
 
 def unmerged(flat, a, axis):

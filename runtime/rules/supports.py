@@ -5,6 +5,8 @@ them."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from srcgrad.runtime import arrays, support
@@ -52,7 +54,7 @@ T = generic(4, 2, 3)
 Z = complexes(2, 3)
 
 nondifferentiable(support.count, support.ties, support.larger, support.shares)
-nondifferentiable(arrays.beside)
+nondifferentiable(arrays.beside, support.read_order)
 nondifferentiable(support.chosen, support.within, support.under, support.over, support.einsum_labels)
 
 
@@ -171,7 +173,8 @@ def merged(a, axis):
         return np.reshape(a, (1, -1))
     axes = [axis] if isinstance(axis, int) else list(axis)
     moved = np.moveaxis(a, axes, list(range(-len(axes), 0)))
-    return np.reshape(moved, (*moved.shape[: moved.ndim - len(axes)], -1))
+    kept = np.ndim(a) - len(axes)
+    return np.reshape(moved, (*moved.shape[:kept], math.prod(moved.shape[kept:])))
 
 
 def unmerged(flat, a, axis):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.ndimage as ndimage
 import scipy.signal as signal
 import scipy.special as special
 
@@ -132,3 +133,143 @@ def test_zip_strict_raises_as_in_python():
 
     with pytest.raises(ValueError, match="longer"):
         grad(f)(V, V6)
+
+
+def _part(x):
+    """A value of which the compiler doesn't know whether it is an array, a number or a list."""
+    return {"a": x}["a"]
+
+
+SEQUENCES = {
+    "times": lambda v: np.sum(np.gradient(v) * [1.0, 2.0, 3.0]) * v[0],
+    "times tuple": lambda v: np.sum((1.0, 2.0, 3.0) * np.gradient(v**2)),
+    "times active": lambda v: np.sum([v[0], 2.0, v[1]] * np.gradient(v**2)),
+    "plus": lambda v: np.sum(([v[0], 2.0, 3.0] + np.gradient(v)) ** 2),
+    "number plus": lambda v: np.sum((np.sum(v) + [1.0, v[1]]) ** 2),
+    "plus number": lambda v: np.sum(([1.0, v[1]] + np.sum(v)) ** 2),
+    "repeated": lambda v: sum([v[0], v[1] ** 2] * _part(3)),
+    "joined": lambda v: np.sum(np.array(_part([v[0]]) + [v[1] ** 2, 1.0]) ** 2),
+    "matmul": lambda v: ([v[0], 1.0, v[1]] @ A) @ [1, 2, 3],
+    "dot": lambda v: np.dot([v[0], v[1]], [1, 2]) ** 2,
+    "solve": lambda v: np.sum(np.linalg.solve(A * v, [1, 2, 3])),
+    "reduce": lambda v: np.maximum.reduce([v[0], v[1]]) * np.add.reduce([v[1], 1.0]),
+    "ufunc": lambda v: np.sum(np.arctan2([1.0, 2.0, 0.3], v)),
+    "scipy": lambda v: special.logsumexp([v[0], v[1] ** 2]),
+    "keyword": lambda v: np.polyfit([0.1, 0.5, 0.9], v**2, 1, w=[1, 2, 1])[0],
+    "interp": lambda v: np.sum(np.interp(v, [0.0, 0.5, 1.0], [1.0, 3.0, 2.0])),
+}
+
+
+@pytest.mark.parametrize("f", SEQUENCES.values(), ids=SEQUENCES)
+def test_lists_beside_arrays(f):
+    check_grads(f, (V,), order=2)
+
+
+NEW_AXES = {
+    "none": lambda v: np.sum(np.sum(v**2)[None] * W),
+    "ellipsis": lambda v: np.sum(_part(np.sum(v**2))[..., None] * W),
+    "newaxis": lambda v: np.sum(np.mean(v**2)[np.newaxis, ...] * W),
+    "element": lambda v: np.sum(v[1][None, None] * M * v),
+    "empty": lambda v: np.sum(v**2)[()] * np.sum(v)[...],
+    "zero rank": lambda v: np.sum(np.dot(v[..., 1], A) * A),
+}
+
+
+@pytest.mark.parametrize("f", NEW_AXES.values(), ids=NEW_AXES)
+def test_numbers_of_numpy_are_indexed(f):
+    check_grads(f, (V,), order=2)
+
+
+def discrete_named(x):
+    z = x * x
+    np.floor(x * 3, out=z)
+    return np.sum(z * x)
+
+
+def discrete_placed(x):
+    z = x * x
+    np.greater(x, 0.4, z)
+    return np.sum(z * x)
+
+
+def discrete_masked(x):
+    z = x * x
+    np.rint(x * 3, where=[True, False, True], out=z)
+    return np.sum(z * x)
+
+
+def discrete_result(x):
+    y = np.ceil(x * 3, where=[True, False, True], out=x * x)
+    return np.sum(y * x)
+
+
+def constant_masked(x):
+    z = x * x
+    np.add(2.0, 1.0, z, where=x > 0.4)
+    return np.sum(z * x)
+
+
+def reduced(x):
+    z = x * x
+    np.sum(np.outer(x, x), 0, None, z)
+    return np.sum(z * x) + np.std(x, 0, None, None, 1)
+
+
+def clipped(x):
+    z = x * x
+    np.clip(x, 0.4, 0.6, z)
+    return np.sum(z * x)
+
+
+def stacked(x):
+    z = np.zeros((2, 3))
+    np.stack([x, x * x], 0, z)
+    return np.sum(z * x)
+
+
+OUTS = [
+    *[discrete_named, discrete_placed, discrete_masked, discrete_result],
+    *[constant_masked, reduced, clipped, stacked],
+]
+
+
+@pytest.mark.parametrize("f", OUTS, ids=lambda f: f.__name__)
+def test_what_out_is_filled_with(f):
+    """By name or by place; what `where` leaves out keeps its derivative, what is overwritten loses it."""
+    check_grads(f, (np.array([0.31, 0.52, 0.73]),), order=2)
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+def test_the_memory_decides_the_order(order):
+    tangent = np.arange(6.0).reshape(2, 3)
+    for x in (M, np.asfortranarray(M)):
+        for f in (lambda x: np.ravel(x, order), lambda x: x.flatten(order), lambda x: x.ravel(order=order)):
+            want = np.ravel_multi_index(np.unravel_index(np.arange(6), (2, 3), "F"), (2, 3))
+            want = want if order == "F" or (order in "AK" and x is not M) else np.arange(6)
+            np.testing.assert_array_equal(jvp(f, (x,), (tangent,))[1], np.ravel(tangent)[want])
+            back = srcgrad.vjp(f, x)[1](np.arange(6.0))[0]
+            np.testing.assert_array_equal(np.ravel(back)[want], np.arange(6.0))
+    with pytest.raises(srcgrad.NoRule, match="contiguous"):
+        grad(lambda t: np.sum(np.ravel(t, order="K")))(np.ones((2, 3, 4)).transpose(0, 2, 1))
+
+
+SEVERAL = {
+    "average": lambda m: np.average(m, axis=1, weights=V * m[0], returned=True),
+    "logsumexp": lambda m: special.logsumexp(m, axis=1, b=[1.0, -2.0, 0.5], return_sign=True),
+    "nansum": lambda m: (np.nansum(m, initial=m[0, 0]), np.nanmax(m, axis=0, initial=m[0, 1])),
+    "empty": lambda m: (np.prod(m[:, :0], axis=0), np.diff(m, n=5), np.prod(m[:, :0] * m[0, 0], axis=1)),
+    "dx": lambda m: (np.trapezoid(m, dx=m[:, 1:]), np.trapezoid(m, axis=0, dx=m[0])),
+    "complex": lambda m: (np.nanstd(m + 1j * m**2), np.nanvar(m * 1j + m**2, axis=1)),
+    "coordinates": lambda m: (ndimage.map_coordinates(A, m[:, :2]), ndimage.shift(m, m[0, :2], order=1)),
+    "gradient": lambda m: (np.gradient(m, m[0, 0], axis=1, edge_order=2), np.gradient(m**2)[0]),
+    "piecewise": lambda m: (np.piecewise(m[0, 0], [m[0, 0] > 0.1], [lambda x: x**2]), m[0]),
+}
+
+
+@pytest.mark.parametrize("f", SEVERAL.values(), ids=SEVERAL)
+def test_options_with_results_of_their_own(f):
+    def total(m):
+        found = f(m)
+        return np.sum(found[0] * 1.3) + np.sum(found[1] ** 2)
+
+    check_grads(total, (M,), order=2)

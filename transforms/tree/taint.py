@@ -153,8 +153,10 @@ class Taint:
         return [*call.args, *(k.value for k in call.keywords)]
 
     def discrete_call(self, call: Any) -> bool:
+        """Does a call give what carries no derivative? What `where` leaves out stays in `out`."""
         found = self.lookup(call.func)
-        return found is not None and self.discrete(found)
+        filled = any(k.arg == "out" and self.expr(k.value) for k in call.keywords)
+        return found is not None and self.discrete(found) and not filled
 
     def through(self, names: set[str], e: Any) -> bool:
         """May the value of `e` carry what these names carry?"""
