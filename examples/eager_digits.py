@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 import srcgrad as sg
 from srcgrad import nn
 
-BARS = " ▁▂▃▄▅▆▇█"
+BARS = "▁▂▃▄▅▆▇█"
 
 
 def curve(losses: list[float], width: int = 60) -> str:

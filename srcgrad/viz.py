@@ -36,7 +36,14 @@ class Graph:
                 "program `dot`; "
                 "the text is in `.source`"
             ) from error
-        return bytes(graphviz.Source(self.source).pipe(format=kind))
+        try:
+            return bytes(graphviz.Source(self.source).pipe(format=kind))
+        except graphviz.ExecutableNotFound as error:
+            raise MissingExtra(
+                "drawing the graph as a picture needs the program `dot` of Graphviz, which pip doesn't "
+                "bring: `apt install graphviz`, `brew install graphviz` or `conda install graphviz`; the text is in "
+                "`.source`"
+            ) from error
 
     def svg(self) -> str:
         """The picture as SVG."""

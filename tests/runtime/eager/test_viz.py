@@ -49,9 +49,39 @@ def test_pictures_are_graphvizs(monkeypatch, tmp_path):
         def pipe(self, format):
             return f"<{format}> {self.source}".encode()
 
-    monkeypatch.setitem(sys.modules, "graphviz", types.SimpleNamespace(Source=Source))
+    stand_in = types.SimpleNamespace(Source=Source, ExecutableNotFound=OSError)
+    monkeypatch.setitem(sys.modules, "graphviz", stand_in)
     drawn = viz.graph(sg.ones(1, requires_grad=True) * 2)
     assert drawn.svg().startswith("<svg> digraph") and drawn.png().startswith(b"<png>")
     assert drawn._repr_mimebundle_()["image/svg+xml"] == drawn.svg()
     drawn.save(str(tmp_path / "graph.pdf"))
     assert (tmp_path / "graph.pdf").read_bytes().startswith(b"<pdf>")
+
+
+def test_a_missing_dot_is_named(monkeypatch):
+    class NotFound(RuntimeError):
+        pass
+
+    class Source:
+        def __init__(self, source):
+            pass
+
+        def pipe(self, format):
+            raise NotFound("failed to execute")
+
+    stand_in = types.SimpleNamespace(Source=Source, ExecutableNotFound=NotFound)
+    monkeypatch.setitem(sys.modules, "graphviz", stand_in)
+    drawn = viz.graph(sg.ones(1, requires_grad=True) * 2)
+    with pytest.raises(sg.MissingExtra, match="`dot`.*apt install graphviz"):
+        drawn.png()
+    assert list(drawn._repr_mimebundle_()) == ["text/plain"]
+
+
+def test_real_pictures():
+    graphviz = pytest.importorskip("graphviz", reason="the viz extra is not installed")
+    drawn = viz.graph(sg.nn.Linear(2, 1)(sg.ones(3, 2)).pow(2).mean())
+    try:
+        svg, png = drawn.svg(), drawn.png()
+    except sg.MissingExtra:
+        pytest.skip("the program `dot` is not installed")
+    assert graphviz and "<svg" in svg and "Addmm" in svg and png.startswith(b"\x89PNG")
