@@ -829,7 +829,7 @@ class Reverse:
                     value = self.settled(self.bar(n), self.shaped(self.sum_of(terms, n), n), n)
                     self.emit(assign(self.bar(n), value), terms[-1].origin)
                     scope.held.add(n)
-        self.settle(changed, copies=True)
+        self.settle(changed | {self.bar(n) for n in self.shadows}, copies=True)
         for n in sorted(touched):
             mode = touched[n]
             if n in joined:
@@ -1700,9 +1700,8 @@ class Reverse:
         called = {n for n in dataflow.free_names(s) if self.kind(n) == "closure" and n != s.name}
         for n in sorted({*getattr(s, "captured", {}).values(), *called} - set(self.late)):
             if n in self.active:
-                self.contribute(
-                    n, call(self.external(trees.get_attribute), clone(g), name(s.name), constant(n))
-                )
+                part = call(self.external(trees.get_attribute), clone(g), name(s.name), constant(n))
+                self.contribute(n, self.matched(part, n) if self.kind(n) == "array" else part)
 
     # Lists --------------------------------------------------------------------------------------------------
 

@@ -374,3 +374,26 @@ def test_calls_that_carry_no_derivative_read_the_present_value():
         down[argnum] -= 1e-6
         slope = (called_without_a_derivative(*up) - called_without_a_derivative(*down)) / 2e-6
         assert srcgrad.grad(called_without_a_derivative, argnum)(*args) == pytest.approx(slope, rel=1e-6)
+
+
+def test_an_array_that_a_function_captured_and_never_reads():
+    def helper(t, _):
+        return 2.0 * t
+
+    def f(m):
+        return np.sum(helper(np.sum(m) - m[1], lambda t: m.T))
+
+    x = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    np.testing.assert_allclose(srcgrad.grad(f)(x), [[4.0, 4.0], [2.0, 2.0], [4.0, 4.0]])
+
+
+def test_a_module_is_not_written_through_what_its_functions_give():
+    def f(y):
+        with np.errstate(all="ignore"):
+            w = np.ones((3,))
+        w += y
+        xs = list(map(np.tanh, w))
+        xs.append(y)
+        return sum(xs)
+
+    assert srcgrad.grad(f)(0.3) == pytest.approx(1 + 3 / np.cosh(1.3) ** 2)

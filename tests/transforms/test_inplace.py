@@ -337,6 +337,16 @@ def squared(t):
     return t * t
 
 
+def a_contribution_before_a_loop(x):
+    a = x.copy()
+    b = a[::-1]
+    for i in range(2):
+        b[i] *= a[3]
+        a, b = b, a
+    b += x
+    return np.sum(a * np.arange(4.0)) + np.sum(b)
+
+
 def bumped(w, k):
     w *= k
     w[0] += w[1] * k
@@ -379,6 +389,7 @@ def a_stencil(x):
         views_of_what_was_constant,
         made_by_a_call,
         views_changed_by_calls,
+        a_contribution_before_a_loop,
         a_stencil,
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -63,6 +64,10 @@ def memory_of(
         own, held = union(parts)
         return set(), own | held
 
+    if isinstance(e, (gast.Name, gast.Attribute)):
+        known = lookup(e)
+        if callable(known) or isinstance(known, types.ModuleType):
+            return set(), set()
     if isinstance(e, gast.Name):
         return {e.id}, {e.id + "*"}
     if isinstance(e, gast.Attribute):
