@@ -236,13 +236,7 @@ def covariance_part(g, cov):
 
 def normal_parts(x, mean, cov):
     """The deviations, as rows, and the same multiplied by the inverse covariance, which comes third."""
-    d = (
-        np.size(mean)
-        if mean is not None
-        else np.shape(cov)[0]
-        if np.ndim(cov)
-        else np.shape(np.atleast_1d(x))[-1]
-    )
+    d = np.size(mean) if mean is not None else np.shape(cov)[0] if np.ndim(cov) == 2 else 1
     center = np.zeros(d) if mean is None else np.reshape(mean, -1)
     away = np.reshape(np.asarray(x, float), (-1, d)) - center
     inverse = np.linalg.inv(full_covariance(cov, d))
@@ -266,10 +260,11 @@ def normal_tangents(x_dot, mean_dot, cov_dot, y, x, mean, cov):
     away, scaled, inverse = normal_parts(x, mean, cov)
     of_x = (
         np.reshape(-np.sum(scaled * np.reshape(x_dot, away.shape), axis=1), np.shape(y))
-        if np.ndim(x_dot)
+        if np.ndim(x_dot) == np.ndim(x)
         else 0 * y
     )
-    of_mean = np.reshape(scaled @ np.reshape(mean_dot, -1), np.shape(y)) if np.ndim(mean_dot) else 0 * y
+    moves = mean is not None and np.ndim(mean_dot) == np.ndim(mean)
+    of_mean = np.reshape(scaled @ np.reshape(mean_dot, -1), np.shape(y)) if moves else 0 * y
     moved = full_covariance(cov_dot, away.shape[1])
     of_cov = np.reshape(
         (np.sum((scaled @ moved) * scaled, axis=1) - np.sum(inverse.T * moved)) / 2, np.shape(y)
@@ -284,6 +279,8 @@ NORMALS = [
     (POINTS, MU, 1.7),
     (POINTS, MU, [0.7, 1.2, 2.0]),
     case(MU, cov=S),
+    MU,
+    (0.7, 0.2, 1.7),
 ]
 
 
@@ -496,6 +493,7 @@ def multinomial_logpmf(g, y, x, n, p):
 
 
 def multinomial_slope(x, p):
+    x = np.asarray(x)
     rest = 1 - np.sum(p[..., :-1], axis=-1, keepdims=True)
     slope = x[..., :-1] / p[..., :-1] - x[..., -1:] / rest
     return np.concatenate([slope, np.zeros_like(slope[..., :1])], axis=-1)

@@ -128,7 +128,7 @@ def normal_bar(g, x, self):
 def normal_dot(self_dot, x_dot, y, x, self):
     dots = (
         part_of(self_dot, "mean") + np.zeros(self.mean.shape),
-        part_of(self_dot, "cov") + np.zeros((1, 1)),
+        part_of(self_dot, "cov") + np.zeros(np.shape(covariance_of(self))),
     )
     of_x, of_mean, of_cov = scipy_discrete.normal_tangents(x_dot, *dots, y, x, self.mean, covariance_of(self))
     return of_x + of_mean + of_cov

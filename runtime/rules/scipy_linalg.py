@@ -75,15 +75,17 @@ SYMMETRIC = ("sym", "her", "pos", "symmetric", "hermitian", "positive definite")
             case(S, X, assume_a="sym"),
         ],
         *[case(H, X + 0j, assume_a="her"), case(S, X, lower=True, assume_a="pos")],
+        *[(np.stack([A, S, A.T]), R), (np.stack([A, S, A.T]), X)],
     ],
 )
 def solve(g, y, a, b, lower=False, *, check_finite=True, assume_a=None, transposed=False):
     turned = a if transposed else a.mT
-    b_bar = np.linalg.solve(turned, column(g))
-    a_bar = -column(y) @ b_bar.mT if transposed else -b_bar @ column(y).mT
+    g, y = (np.expand_dims(g, -1), np.expand_dims(y, -1)) if np.ndim(b) == 1 else (g, y)
+    b_bar = np.linalg.solve(turned, g)
+    a_bar = -y @ b_bar.mT if transposed else -b_bar @ y.mT
     if assume_a in SYMMETRIC:
         a_bar = hermitian(a_bar) if assume_a not in ("sym", "symmetric") else (a_bar + a_bar.mT) / 2
-    return unbroadcast(a_bar, a), unbroadcast(np.reshape(b_bar, np.shape(b)), b)
+    return unbroadcast(a_bar, a), unbroadcast(b_bar[..., 0] if np.ndim(b) == 1 else b_bar, b)
 
 
 @forward(linalg.solve)
@@ -91,7 +93,8 @@ def solve_forward(a_dot, b_dot, y, a, b, lower=False, *, check_finite=True, assu
     matrix = a.mT if transposed else a
     of_a = 0 * y
     if np.ndim(a_dot):
-        change = (a_dot.mT if transposed else a_dot) @ column(y)
+        columns = np.expand_dims(y, -1) if np.ndim(b) == 1 else y
+        change = (a_dot.mT if transposed else a_dot) @ columns
         of_a = np.reshape(-np.linalg.solve(matrix, change), np.shape(y))
     of_b = np.reshape(np.linalg.solve(matrix, column(b_dot)), np.shape(y)) if np.ndim(b_dot) else 0 * y
     return of_a, of_b

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg as linalg
 import scipy.ndimage as ndimage
 import scipy.signal as signal
 import scipy.special as special
+import scipy.stats as stats
 
 import srcgrad
 from srcgrad import check_grads, grad, jvp
@@ -273,3 +275,9 @@ def test_options_with_results_of_their_own(f):
         return np.sum(found[0] * 1.3) + np.sum(found[1] ** 2)
 
     check_grads(total, (M,), order=2)
+
+
+def test_a_normal_density_in_one_dimension_and_frozen():
+    check_grads(lambda x, m, c: stats.multivariate_normal.logpdf(x, m, c), (0.4, 0.1, 1.7), order=2)
+    check_grads(lambda x: stats.multivariate_normal(W, A @ A.T).logpdf(x) ** 2, (V,), order=2)
+    check_grads(lambda a, v: np.sum(linalg.solve(a, v) ** 2), (AB, V), order=2)
