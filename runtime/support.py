@@ -365,8 +365,8 @@ def read_order(x: Array, order: str) -> str:
 
     Raises NoRule for "K" and an array that is not contiguous.
     """
-    flags = np.asarray(x).flags
     if order in ("A", "K"):
+        flags = np.asarray(x).flags
         if order == "K" and not flags.forc:
             raise NoRule('no derivative for order="K" of an array that is not contiguous: make a copy of it')
         return "F" if flags.fnc else "C"

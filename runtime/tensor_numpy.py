@@ -171,6 +171,7 @@ _SPECIAL: dict[Any, Any] = {
     np.isrealobj: lambda x: x._array.dtype.kind != "c",
     np.result_type: lambda *xs: np.result_type(*[x._array.dtype if isinstance(x, Tensor) else x for x in xs]),
     np.reshape: lambda a, shape, order="C", copy=None: a.reshape(shape, order=order),
+    np.ravel: lambda a, order="C": a.reshape(-1, order=order),
     np.transpose: lambda a, axes=None: a.permute(axes) if axes is not None else a.T,
     np.swapaxes: lambda a, axis1, axis2: a.transpose(axis1, axis2),
     np.copy: lambda a, order="K": a.clone(),

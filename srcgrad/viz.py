@@ -41,8 +41,8 @@ class Graph:
         except graphviz.ExecutableNotFound as error:
             raise MissingExtra(
                 "drawing the graph as a picture needs the program `dot` of Graphviz, which pip doesn't "
-                "bring: `apt install graphviz`, `brew install graphviz` or `conda install graphviz`; the text is in "
-                "`.source`"
+                "bring: `apt install graphviz`, `brew install graphviz` or `conda install graphviz`; "
+                "the text is in `.source`"
             ) from error
 
     def svg(self) -> str:

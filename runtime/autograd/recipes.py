@@ -47,6 +47,7 @@ _SHAPE_ONLY: dict[Any, int] = {
     **dict.fromkeys(
         [support.matmul_right, support.dot_right, support.inner_right, support.tensordot_right], 2
     ),
+    support.read_order: 0,  # Tensors are read in order "C" or "F" only
     support.unkron_left: 1,
     support.unkron_right: 2,
 }
