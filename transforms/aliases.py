@@ -82,10 +82,19 @@ class Aliases:
         dataflow.liveness(tree.body, set(), self.live)
         self.number(tree.body, ())
         self.collect(tree.body)
+        self.given = {n for s in statements(tree.body) for n in self.arguments(s)}
+        """Names that calls of other functions receive, which may keep them."""
         if self.writes or any(isinstance(s, gast.Return) for s in tree.body):
             start: Relation = {}
             self.block(tree.body, start)
             self.mirror()
+
+    def arguments(self, s: Any) -> set[str]:
+        value = getattr(s, "value", None)
+        if not isinstance(value, gast.Call) or resolve.operation(value).kind not in ("call", "dispatch"):
+            return set()
+        parts = [*value.args, *(k.value for k in value.keywords)]
+        return set().union(*map(dataflow.free_names, parts))
 
     def number(self, body: list[Any], loops: tuple[int, ...]) -> None:
         for s in body:
@@ -371,7 +380,7 @@ class Aliases:
             other = t.rstrip("*")
             if other == getattr(s, "returned_to", None):
                 continue  # an element that is updated and put back at once
-            outside = other not in self.facts or other in self.late
+            outside = other not in self.facts or (other in self.late and self.callable_later(other, r, live))
             if other != n and (other in live or outside) and ({n, other} & self.varied):
                 if self.mirrored and {n, other} <= self.varied and not outside:
                     self.shared.append((id(s), n, other))
@@ -400,6 +409,12 @@ class Aliases:
             self.written_parameters |= {n} & self.parameters | {
                 t.rstrip("*") for t in r.get(n, ())
             } & self.parameters
+
+    def callable_later(self, n: str, r: Relation, live: set[str]) -> bool:
+        """May a function that has captured the variable `n` be called from here on?"""
+        tokens = r.get(n, set()) | r.get(n + "*", set())
+        holders = {t.rstrip("*") for t in tokens if t.endswith("*")} - {n}
+        return any(h in live or h not in self.facts or h in self.given for h in holders)
 
     def refusal(self, s: Any, n: str, other: str) -> Exception:
         what = f"`{n}` is written in place here while `{other}` may share its memory"

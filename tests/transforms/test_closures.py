@@ -397,3 +397,43 @@ def test_a_module_is_not_written_through_what_its_functions_give():
         return sum(xs)
 
     assert srcgrad.grad(f)(0.3) == pytest.approx(1 + 3 / np.cosh(1.3) ** 2)
+
+
+def test_writes_beside_a_function_that_is_not_called_any_more():
+    def f(x):
+        w = np.ones(3)
+        fs = {"a": lambda t: w * t, "b": np.tanh}
+        y = np.sum(fs["a"](x))
+        w *= x
+        w[1] = x**2
+        return np.sum(w) * y
+
+    assert srcgrad.grad(f)(0.3) == pytest.approx((f(0.3 + 1e-6) - f(0.3 - 1e-6)) / 2e-6)
+
+    def called_later(x):
+        w = np.ones(3)
+        fs = {"a": lambda t: w * t, "b": np.tanh}
+        w *= x
+        return np.sum(fs["a"](x))
+
+    try:
+        found = srcgrad.grad(called_later)(0.3)
+    except srcgrad.AliasError:
+        return
+    assert found == pytest.approx(1.8)
+
+
+def test_writes_beside_a_function_that_a_call_may_have_kept():
+    kept = []
+
+    def f(x):
+        w = np.ones(3) * x
+        kept.append(lambda t: w * t)
+        w *= x
+        return np.sum(kept.pop()(x))
+
+    try:
+        found = srcgrad.grad(f)(0.3)
+    except srcgrad.SrcgradError:
+        return
+    assert found == pytest.approx(9 * 0.3**2)
