@@ -6,6 +6,7 @@ The exact answer is found later by the activity analysis.
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Container, Iterable
 from typing import Any
 
@@ -130,6 +131,8 @@ class Taint:
     def add_target(self, to: Any, written: bool = False) -> None:
         """Taints what a value is stored in; where it is `written` into memory, also what shares that."""
         if isinstance(to, gast.Name):
+            if isinstance(self.lookup(to), types.ModuleType):
+                return
             self.names.add(to.id)
             todo = [to.id] if written else []
             seen = set(todo)
