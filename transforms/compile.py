@@ -1263,7 +1263,9 @@ class Emitter:
         worker.parameters = {p.id for p in dataflow.parameters(unit.tree)}
         worker.shadows = {pass_.bar(n): n for n in pass_.shadows}
         self.shadow_bars = set(worker.shadows)
-        for n in sorted((pass_.unbound | unit.unsure()) - worker.parameters):
+        unsure = (pass_.unbound | unit.unsure()) - worker.parameters
+        unsure |= {pass_.bar(n) for n in unsure & pass_.shadows}
+        for n in sorted(unsure):
             start = assign(n, constant(None))
             start.predefined = True
             forward.insert(0, start)

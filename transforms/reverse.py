@@ -245,6 +245,9 @@ class Reverse:
             if id(s) in self.aliases.mirrors and s.targets[0].id in self.shadows:
                 made = self.shadow(s.targets[0].id, s, self.aliases.mirrors[id(s)])
                 self.after.setdefault(id(s), []).append(made)
+            elif getattr(s, "predefined", False) and s.targets[0].id in self.shadows:
+                made = assign(self.bar(s.targets[0].id), constant(None), s)
+                self.after.setdefault(id(s), []).append(made)
 
     def shadow(self, v: str, s: Any = None, base: str | None = None) -> Any:
         """The statement that makes the cotangent of `v`."""

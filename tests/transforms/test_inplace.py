@@ -347,6 +347,18 @@ def a_contribution_before_a_loop(x):
     return np.sum(a * np.arange(4.0)) + np.sum(b)
 
 
+def a_view_that_some_iterations_make(x):
+    v = x * 1.0
+    for i in range(3):
+        if i > 0:
+            state = v[::-1]
+            state[0] *= x[1]
+        v[...] = np.sin(v)
+        if i > 1:
+            v = v * state[2]
+    return np.sum(v) + np.sum(state)
+
+
 def bumped(w, k):
     w *= k
     w[0] += w[1] * k
@@ -389,6 +401,7 @@ def a_stencil(x):
         views_of_what_was_constant,
         made_by_a_call,
         views_changed_by_calls,
+        a_view_that_some_iterations_make,
         a_contribution_before_a_loop,
         a_stencil,
     ],
