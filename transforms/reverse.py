@@ -401,10 +401,16 @@ class Reverse:
         return self.snapshots[key]
 
     def predefined(self) -> set[str]:
-        """Names that are None where a loop does not bind them."""
+        """Names that are None where what binds them does not run."""
         if self._predefined is None:
-            early = [s for s in statements(self.tree.body) if getattr(s, "predefined", False)]
-            self._predefined = {s.targets[0].id for s in early}
+            every = [s for s in statements(self.tree.body) if isinstance(s, gast.Assign)]
+            found = {s.targets[0].id for s in every if getattr(s, "predefined", False)}
+            copies = [s for s in every if all(isinstance(e, gast.Name) for e in (s.value, s.targets[0]))]
+            size = -1
+            while size != len(found):
+                size = len(found)
+                found |= {s.targets[0].id for s in copies if s.value.id in found}
+            self._predefined = found
         return self._predefined
 
     def has(self, n: str) -> bool:

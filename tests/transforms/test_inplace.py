@@ -648,3 +648,22 @@ def test_constants_that_are_written_through_another_name(f):
         except srcgrad.AliasError:
             continue
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_result_of_an_early_return_that_is_written_later():
+    def helper(u):
+        for i in range(2):
+            if u[i] > 0.5:
+                return np.exp(np.roll(u[[0, 1]], 1))
+        return u[[1, 0]]
+
+    def f(x):
+        y = np.sin(x)
+        for _ in range(2):
+            y = helper(y)
+            y += x
+        return np.sum(y * x)
+
+    for x in (np.array([0.7, 0.2]), np.array([0.2, 0.7]), np.array([0.2, 0.3])):
+        expected = [(f(x + 1e-6 * e) - f(x - 1e-6 * e)) / 2e-6 for e in np.eye(2)]
+        np.testing.assert_allclose(grad(f)(x), expected, rtol=1e-7)
