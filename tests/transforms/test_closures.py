@@ -437,3 +437,13 @@ def test_writes_beside_a_function_that_a_call_may_have_kept():
     except srcgrad.SrcgradError:
         return
     assert found == pytest.approx(9 * 0.3**2)
+
+
+def test_parameters_of_one_name_inside_one_another():
+    def f(x):
+        q = x
+        r = (lambda t: q if (lambda t: q)(0.6) >= t else t * x)(True)
+        return r * (lambda t: (lambda t: t * 2)(5.0) + t * (lambda x: t * x)(3.0))(x)
+
+    for x in (0.3, 1.4):
+        assert srcgrad.grad(f)(x) == pytest.approx((f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rel=1e-6)

@@ -125,8 +125,20 @@ class Substitute(gast.NodeTransformer):
         self.by = by
 
     def visit_Name(self, node: gast.Name) -> gast.expr:
-        if node.id in self.by and not isinstance(node.ctx, gast.Store):
+        if node.id in self.by and isinstance(node.ctx, (gast.Load, gast.Del)):
             return clone(self.by[node.id])
+        return node
+
+    def visit_Lambda(self, node: gast.Lambda) -> gast.expr:
+        """Parameters hide the names around; default values belong to what is around."""
+        given = node.args
+        given.defaults = [self.visit(d) for d in given.defaults]
+        given.kw_defaults = [d and self.visit(d) for d in given.kw_defaults]
+        every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+        hidden = {p.id for p in every if p is not None}
+        around, self.by = self.by, {n: e for n, e in self.by.items() if n not in hidden}
+        node.body = self.visit(node.body)
+        self.by = around
         return node
 
 
