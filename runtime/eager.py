@@ -32,6 +32,7 @@ from srcgrad.runtime import (
     tensor_random,
     tensor_reduce,
     tensor_save,
+    tensor_scatter,
     tensor_views,
 )
 from srcgrad.runtime.autograd import api as _api  # noqa: F401  (gives Tensor its backward)
@@ -71,6 +72,7 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"srcgrad\.run
 ROOMS = (
     tensor_create,
     tensor_extra,
+    tensor_scatter,
     tensor_index,
     tensor_inplace,
     tensor_join,

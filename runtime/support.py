@@ -294,7 +294,8 @@ def larger(x: Array, y: Array) -> Array:
 @_observable
 def weight(x: Array, z: Array) -> Array:
     """`exp(x - z)`, the weight of `x` in `z = log(exp(x) + ...)`; 0 where `x` is -inf, 1 where `x` is `z`."""
-    return np.exp(np.subtract(x, np.where(np.isfinite(z), z, 0 if np.ndim(z) else 0.0))) * np.isfinite(z) + (
+    finite = np.logical_not(np.isinf(z))
+    return np.exp(np.subtract(x, np.where(finite, z, 0 if np.ndim(z) else 0.0))) * finite + (
         (x == z) & (z == np.inf)
     )
 
@@ -326,15 +327,21 @@ def sinc_slope(x: Array, *, order: int = 1) -> Array:
 
 @_observable
 def ties(y: Array, x: Array, axis: Axis = None, keepdims: bool = False, where: Array = True) -> Array:
-    """The share of each element of `x` in its extremum `y`: elements that tie share evenly.
+    """The share of each element of `x` in its extremum `y`: elements that tie share evenly, nan among them.
 
     >>> ties(np.float64(3.0), np.array([3.0, 1.0, 3.0]))
     array([0.5, 0. , 0.5])
+    >>> ties(np.float64(np.nan), np.array([np.nan, 1.0, 3.0]))
+    array([1., 0., 0.])
     """
     if np.ndim(y) and not keepdims and axis is not None:
         y = np.expand_dims(y, axis if isinstance(axis, int) else tuple(axis))
     hit = (x == y) & where
-    share = hit / np.maximum(np.sum(hit, axis=axis, keepdims=True), 1)
+    count = np.sum(hit, axis=axis, keepdims=True)
+    if not np.all(count):
+        hit = hit | (count == 0) & (x != x) & where
+        count = np.maximum(np.sum(hit, axis=axis, keepdims=True), 1)
+    share = hit / count
     return share if np.result_type(x).kind not in "fc" else share.astype(np.result_type(x))
 
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from srcgrad.runtime import arrays, tensor_inplace
 from srcgrad.runtime.autograd.graph import LEAF
-from srcgrad.runtime.autograd.modes import no_grad
 from srcgrad.runtime.autograd.nodes import elementwise_node
 from srcgrad.runtime.autograd.record import tracked
 from srcgrad.runtime.errors import MissingExtra
@@ -197,8 +196,7 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
         input = input.to(default_dtype())
     x = input.reshape(1, -1) if input.ndim < 2 else input
     d = x - x.mean(1, True)
-    out = d @ t(d).conj() / (x.shape[1] - correction)
-    return squeeze(out) if input.ndim < 2 else out
+    return squeeze(d @ t(d).conj() / (x.shape[1] - correction))
 
 
 @public("corrcoef")
@@ -411,13 +409,6 @@ def quantile(
     return out[0] if qs.ndim == 0 else out
 
 
-@public("nanmedian")
-def nanmedian(input: Tensor) -> Tensor:
-    """The lower median of the elements that are not nan."""
-    kept = input[input.isnan().logical_not()]
-    return kept.median() if kept.numel() else input.sum() * math.nan
-
-
 @public("logcumsumexp")
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """`log(cumsum(exp(x)))`, kept in range by the maximum."""
@@ -580,25 +571,6 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     n = x.shape[-1] if N is None else N
     powers = stack([x**k for k in range(n)], -1)
     return powers if increasing else flip(powers, -1)
-
-
-@public("scatter_reduce")
-def scatter_reduce(
-    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
-) -> Tensor:
-    """`scatter_add`, also for means."""
-    if reduce not in ("sum", "mean"):
-        raise NotImplementedError(f"scatter_reduce with reduce={reduce!r} is not supported: use sum or mean")
-    start = input if include_self else input.scatter(dim, index, 0.0)
-    total = start.scatter_add(dim, index, src)
-    if reduce == "sum":
-        return total
-    with no_grad():
-        counts = FUNCTIONS["ones_like"](input) if include_self else FUNCTIONS["zeros_like"](input)
-        if not include_self:
-            counts = FUNCTIONS["ones_like"](input).scatter(dim, index, 0.0)
-        counts = counts.scatter_add(dim, index, FUNCTIONS["ones_like"](src))
-    return total / counts
 
 
 @public("heaviside")

@@ -706,7 +706,7 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return _put(self, _along(self, "index_fill_", dim, index), filler, False, kind)
 
 
-def _scattered(self: Tensor, dim: int, index: Tensor, src: Any) -> tuple[tuple[Any, ...], Tensor]:
+def scattered(self: Tensor, dim: int, index: Tensor, src: Any) -> tuple[tuple[Any, ...], Tensor]:
     i = index._array
     d = dimension(dim, self._array.ndim)
     if max(i.ndim, 1) != max(self._array.ndim, 1):
@@ -742,7 +742,7 @@ def scatter_(
     >>> sg.zeros(3).scatter_(0, sg.tensor([2, 0]), sg.tensor([1.0, 5.0]))
     tensor([5., 0., 1.])
     """
-    key, part = _scattered(self, dim, index, src if value is None else value)
+    key, part = scattered(self, dim, index, src if value is None else value)
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     if reduce == "multiply":
@@ -762,7 +762,7 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     >>> sg.zeros(2).scatter_add_(0, sg.tensor([1, 1]), sg.tensor([2.0, 3.0]))
     tensor([0., 5.])
     """
-    key, part = _scattered(self, dim, index, src)
+    key, part = scattered(self, dim, index, src)
     return _put(self, key, part, True, SCATTER_ADD)
 
 

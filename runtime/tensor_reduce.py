@@ -218,7 +218,7 @@ def _pair_kind(name: str, fields: tuple[str, ...] = ("values", "indices")) -> An
 
 PAIRS: dict[str, Any] = {
     name: _pair_kind(name)
-    for name in ("max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin")
+    for name in ("max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin", "nanmedian")
 }
 
 
@@ -522,6 +522,8 @@ MEDIAN = rule_node("MedianBackward1", np.take_along_axis)
 
 
 MEDIAN_OF_ALL = rule_node("MedianBackward0", np.max, "both")
+NANMEDIAN = rule_node("NanmedianBackward1", np.take_along_axis)
+NANMEDIAN_OF_ALL = rule_node("NanmedianBackward0", np.max, "both")
 """The median of all elements: ties share, as those of an extremum do."""
 
 
@@ -556,6 +558,26 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         missing = np.isnan(a)
         order = np.where(np.any(missing, axis=d), np.argmax(missing, axis=d), order)
     return _along(MEDIAN, input, order, d, keepdim, "median")
+
+
+@public("nanmedian")
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """`median` of the elements that are not nan; nan where there are none.
+
+    >>> sg.nanmedian(sg.tensor([3.0, float("nan"), 1.0, 2.0]))
+    tensor(2.)
+    """
+    a = input._array
+    if dim is None:
+        kept = a[~np.isnan(a)]
+        value = np.sort(kept)[(kept.size - 1) // 2] if kept.size else a.dtype.type(math.nan)
+        return call(NANMEDIAN_OF_ALL, (input,), out=value)
+    d = dimension(dim, a.ndim)
+    if a.ndim == 0:
+        return PAIRS["nanmedian"](_alone(NANMEDIAN, input), wrap(np.int64(0)))
+    middle = np.maximum(np.sum(~np.isnan(a), axis=d, keepdims=True) - 1, 0) // 2
+    order = np.take_along_axis(_order(a, d, False), middle, d)[_FIRST[d]]
+    return _along(NANMEDIAN, input, order, d, keepdim, "nanmedian")
 
 
 # --- statistics ---------------------------------------------------------------------------------------------
@@ -781,15 +803,30 @@ _running("cummin", np.minimum, np.less_equal)
 
 
 @public("diff")
-def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
     """The differences of neighbours along `dim`, taken `n` times, each with one entry fewer.
+
+    `prepend` and `append` are joined to the input first.
 
     >>> sg.diff(sg.tensor([1.0, 4.0, 9.0]))
     tensor([3., 5.])
+    >>> sg.diff(sg.tensor([1, 4]), prepend=sg.tensor([0]))
+    tensor([1, 3])
     """
     if input._array.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
-    return call(rule_node("DiffBackward0", np.diff), (input, n, dimension(dim, input._array.ndim)))
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    d = dimension(dim, input._array.ndim)
+    parts = [t for t in (prepend, input, append) if t is not None]
+    x = input if len(parts) == 1 else FUNCTIONS["cat"](parts, d)
+    before = (slice(None),) * d
+    for _ in range(builtins.min(n, x.shape[d])):
+        later, earlier = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
+        x = later != earlier if x._array.dtype.kind == "b" else later - earlier
+    return x.clone() if x is input else x
 
 
 def _truth(name: str, compute: Callable[..., Any]) -> None:

@@ -37,8 +37,9 @@ def _kind(name: str, function: Any, count: int = 1) -> type[Elementwise]:
 _GELU, _GELU_TANH = _kind("Gelu", neural.gelu), _kind("Gelu", neural.gelu_tanh)
 _SILU, _MISH = _kind("Silu", neural.silu), _kind("Mish", neural.mish)
 _SOFTPLUS, _LOGSIGMOID = _kind("Softplus", neural.softplus), _kind("LogSigmoid", neural.logsigmoid)
-_ELU, _LEAKY = _kind("Elu", neural.elu), _kind("LeakyRelu", neural.leaky_relu)
+_ELU, _CELU, _LEAKY = _kind("Elu", neural.elu), _kind("Celu", neural.elu), _kind("LeakyRelu", neural.leaky_relu)
 _HARDTANH, _HARDSIGMOID = _kind("Hardtanh", neural.hardtanh), _kind("Hardsigmoid", neural.hardsigmoid)
+_THRESHOLD = _kind("Threshold", neural.threshold)
 _HARDSWISH, _PRELU = _kind("Hardswish", neural.hardswish), _kind("PreluKernel", neural.prelu, 2)
 
 
@@ -109,7 +110,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> sg.nn.functional.celu(sg.tensor([0.0, 2.0]))
     tensor([0., 2.])
     """
-    return _apply(_ELU, input, inplace, alpha=alpha, input_scale=1.0 / alpha)
+    return _apply(_CELU, input, inplace, alpha=alpha, input_scale=1.0 / alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -274,8 +275,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     >>> sg.nn.functional.threshold(sg.tensor([0.5, 2.0]), 1.0, -1.0)
     tensor([-1.,  2.])
     """
-    out: Tensor = input.masked_fill(input <= threshold, value)
-    return in_place(input, lambda t: t.masked_fill(t <= threshold, value)) if inplace else out
+    return _apply(_THRESHOLD, input, inplace, limit=threshold, value=value)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:

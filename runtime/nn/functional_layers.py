@@ -133,9 +133,27 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     _check_probability(p)
     if not training or p == 0:
         return input
+    return _selu_dropout(input, p, input._array.shape)
+
+
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """`alpha_dropout` of whole channels: (batch, channels, ...).
+
+    >>> sg.nn.functional.feature_alpha_dropout(sg.ones(2, 3), 0.5, training=False).sum()
+    tensor(6.)
+    """
+    _check_probability(p)
+    if not training or p == 0:
+        return input
+    return _selu_dropout(input, p, (*input._array.shape[:2], *([1] * (input._array.ndim - 2))))
+
+
+def _selu_dropout(input: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
     low = -1.7580993408473766
     scale = ((1 - p) * (1 + p * low * low)) ** -0.5 if p < 1 else 0.0
-    kept = wrap((_mask(input, p, input._array.shape)._array != 0).astype(input._array.dtype))
+    kept = wrap((_mask(input, p, shape)._array != 0).astype(input._array.dtype))
     return (input * kept + low * (1 - kept)) * scale - scale * low * p
 
 
@@ -222,33 +240,35 @@ def layer_norm(
     tensor([-1.,  1.])
     """
     n = len(normalized_shape)
-    if input._array.shape[-n:] != tuple(normalized_shape):
+    if input._array.shape[-n:] != (shape := tuple(normalized_shape)):
         raise RuntimeError(
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
-            f"{', '.join(map(str, normalized_shape))}], "
+            f"{', '.join(map(str, shape))}], "
             f"but got input of size{list(input._array.shape)}"
         )
-    return _normalized(LAYER_NORM, input, weight, bias, tuple(range(-n, 0)), eps)
+    return _normalized(LAYER_NORM, input, weight, bias, _LAST[n], eps)
 
 
+_LAST = [tuple(range(-n, 0)) for n in range(64)]
 _moments: Any = neural_loss.moments_of
 
 
 def _normalized(kind: Any, x: Tensor, w: Any, b: Any, axes: tuple[int, ...], eps: float) -> Tensor:
     dtype = x._array.dtype
-    given = [t for t in (w, b) if t is not None]
-    if (dtype is F32 or dtype is F64) and len(given) != 1 and all(t._array.dtype is dtype for t in given):
-        arrays = [None if t is None else t._array for t in (w, b)]
+    if dtype is F32 or dtype is F64:
         a = x._array
-        moments = _moments(a, axes, eps) if type(a) is np.ndarray else None
-        result = wrap(kind.function(a, *arrays, axes, eps, moments))
-        if not tracked((x, *given)):
+        if w is b is None:
+            moments = _moments(a, axes, eps) if type(a) is np.ndarray else None
+            result = wrap(kind.function(a, None, None, axes, eps, moments))
+            if tracked((x,)):
+                record_one(kind, result, x, (None, None, axes, eps, moments))
             return result
-        if given:
-            record_plain(kind, result, (x, w, b), (axes, eps, moments))
-        else:
-            record_one(kind, result, x, (None, None, axes, eps, moments))
-        return result
+        if w is not None and b is not None and w._array.dtype is dtype and b._array.dtype is dtype:
+            moments = _moments(a, axes, eps) if type(a) is np.ndarray else None
+            result = wrap(kind.function(a, w._array, b._array, axes, eps, moments))
+            if tracked((x, w, b)):
+                record_plain(kind, result, (x, w, b), (axes, eps, moments))
+            return result
     out: Tensor = call(kind, (x, w, b, axes, eps))
     return out
 

@@ -19,7 +19,6 @@ from srcgrad.runtime.autograd.record import (
     record_plain,
     tracked,
 )
-from srcgrad.runtime.nn.functional_activation import logsigmoid
 from srcgrad.runtime.nn.functional_layers import pairwise_distance
 from srcgrad.runtime.rules import neural_loss
 from srcgrad.runtime.tensor import shape_mismatch, type_name
@@ -35,6 +34,7 @@ SMOOTH_L1 = rule_node("SmoothL1LossBackward0", neural_loss.smooth_l1)
 HUBER = rule_node("HuberLossBackward0", neural_loss.huber)
 BCE = rule_node("BinaryCrossEntropyBackward0", neural_loss.bce)
 BCE_LOGITS = rule_node("BinaryCrossEntropyWithLogitsBackward0", neural_loss.bce_with_logits)
+SOFT_MARGIN = rule_node("SoftMarginLossBackward0", neural_loss.soft_margin)
 NLL = rule_node("NllLossBackward0", neural_loss.nll)
 
 _nll_weights: Any = neural_loss.nll_weights
@@ -174,10 +174,12 @@ def _plain_nll(x: Tensor, i: Any, reduction: str) -> Tensor | None:
     a = x._array
     if type(a) is not np.ndarray or (a.dtype is not F32 and a.dtype is not F64) or i.dtype != I64:
         return None
-    if a.ndim != 2 or i.ndim != 1 or len(i) != len(a) or not len(i) or np.minimum.reduce(i) < 0:
+    if a.ndim != 2 or i.ndim != 1 or len(i) != len(a) or not len(i):
+        return None
+    if (min(i.tolist()) if len(i) < 32 else np.minimum.reduce(i)) < 0:
         return None
     try:
-        picked = -a[np.arange(len(i)), i]
+        picked = -a[neural_loss.rows(len(i)), i]
     except IndexError:
         return None
     out = wrap(_over(picked, reduction))
@@ -256,6 +258,10 @@ def cross_entropy(
     _both_tensors("cross_entropy_loss", input, target)
     dim = 0 if input._array.ndim == 1 else 1
     logp = log_softmax(input, dim)
+    if weight is None and ignore_index < 0 and not label_smoothing:
+        plain = _plain_nll(logp, target._array, reduction)
+        if plain is not None:
+            return plain
     if target._array.shape == input._array.shape and target._array.dtype.kind == "f":
         n = input._array.shape[dim]
         if label_smoothing:
@@ -267,22 +273,17 @@ def cross_entropy(
         if reduction == "mean":
             return losses.sum() / (losses.numel() if input.ndim > 1 else 1)
         return losses if reduction == "none" else losses.sum()
+    plain = nll_loss(logp, target, weight, ignore_index=ignore_index, reduction=reduction)
     if not label_smoothing:
-        return nll_loss(logp, target, weight, ignore_index=ignore_index, reduction=reduction)
-    n = input._array.shape[dim]
-    plain = nll_loss(
-        logp, target, weight, ignore_index=ignore_index, reduction="none" if reduction == "none" else "sum"
-    )
-    kept = wrap((target._array != ignore_index).astype(input._array.dtype))
+        return plain
     weighted = logp if weight is None else logp * weight.reshape(*((-1,) + (1,) * (input.ndim - dim - 1)))
-    smooth = -weighted.sum(dim) * kept
-    if reduction == "none":
-        return (1 - label_smoothing) * plain + label_smoothing / n * smooth
-    total = (1 - label_smoothing) * plain + label_smoothing / n * smooth.sum()
-    if reduction == "sum":
-        return total
-    w = _nll_weights(input._array, target._array, None if weight is None else weight._array, ignore_index)
-    return total / float(np.sum(w))
+    smooth = -weighted.sum(dim) * wrap((target._array != ignore_index).astype(input._array.dtype))
+    if reduction != "none":
+        smooth = smooth.sum()
+    if reduction == "mean":
+        w = None if weight is None else weight._array
+        smooth = smooth / float(np.sum(_nll_weights(input._array, target._array, w, ignore_index)))
+    return (1 - label_smoothing) * plain + label_smoothing / input._array.shape[dim] * smooth
 
 
 def binary_cross_entropy(
@@ -407,7 +408,12 @@ def soft_margin_loss(
     >>> sg.nn.functional.soft_margin_loss(sg.tensor([0.0]), sg.tensor([1.0]))
     tensor(0.6931)
     """
-    return _reduced(-logsigmoid(target * input), reduction)
+    reduction = _legacy(size_average, reduce, reduction)
+    _check(reduction)
+    if target._history is not None and tracked((target,)):
+        raise not_differentiable("soft_margin_loss", "target")
+    y = target._array.astype(input._array.dtype)
+    return call(SOFT_MARGIN, (input, y, reduction))
 
 
 def multi_margin_loss(

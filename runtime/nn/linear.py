@@ -186,6 +186,12 @@ class AlphaDropout(Dropout):
     function = staticmethod(F.alpha_dropout)
 
 
+class FeatureAlphaDropout(Dropout):
+    """`AlphaDropout` of whole channels."""
+
+    function = staticmethod(F.feature_alpha_dropout)
+
+
 class Flatten(Module):
     """Joins dimensions (all but the first)."""
 

@@ -11,9 +11,12 @@ from srcgrad.runtime.nn import functional as F
 from srcgrad.runtime.nn import init
 from srcgrad.runtime.nn.module import Module
 from srcgrad.runtime.nn.parameter import Parameter
+from srcgrad.runtime.nn.utils.rnn import PackedSequence
 from srcgrad.runtime.tensor_base import Tensor
 from srcgrad.runtime.tensor_create import empty
+from srcgrad.runtime.tensor_index import index_select
 from srcgrad.runtime.tensor_join import cat, stack
+from srcgrad.runtime.tensor_views import split
 
 
 def _lstm(x: Tensor, state: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, w_hr: Any = None) -> Any:
@@ -40,6 +43,36 @@ def _rnn(activation: str) -> Callable[..., Any]:
         return (out.tanh() if activation == "tanh" else out.relu(),)
 
     return step
+
+
+def _forwards(step: Any, times: list[Tensor], state: Any, weights: Any) -> tuple[list[Tensor], Any]:
+    """The outputs of each step and the last state; a packed sequence has fewer rows from step to step."""
+    outputs, ended = [], []
+    for part in times:
+        n = part.shape[0]
+        if n < state[0].shape[0]:
+            ended.append(tuple(s[n:] for s in state))
+            state = tuple(s[:n] for s in state)
+        state = step(part, state, *weights)
+        outputs.append(state[0])
+    if ended:
+        state = tuple(cat(parts) for parts in zip(state, *ended[::-1], strict=True))
+    return outputs, state
+
+
+def _backwards(step: Any, times: list[Tensor], first: Any, weights: Any) -> tuple[list[Tensor], Any]:
+    """The same from the last step to the first, where a packed sequence gets more rows from step to step."""
+    state = first
+    if times and times[-1].shape[0] < first[0].shape[0]:
+        state = tuple(s[: times[-1].shape[0]] for s in first)
+    outputs = []
+    for part in reversed(times):
+        n, m = part.shape[0], state[0].shape[0]
+        if n > m:
+            state = tuple(cat([s, f[m:n]]) for s, f in zip(state, first, strict=True))
+        state = step(part, state, *weights)
+        outputs.append(state[0])
+    return outputs[::-1], state
 
 
 class _Recurrent(Module):
@@ -122,20 +155,43 @@ class _Recurrent(Module):
     def flatten_parameters(self) -> None:
         """Nothing to do: there is no fused kernel here."""
 
-    def forward(self, input: Tensor, hx: Any = None) -> Any:
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
         if input.ndim not in (2, 3):
             raise ValueError(
                 f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D tensor instead"
             )
         alone = input.ndim == 2
-        if input.shape[-1] != self.input_size:
-            raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
-                f"{input.shape[-1]}"
-            )
         x = input.unsqueeze(1) if alone else input.transpose(0, 1) if self.batch_first else input
+        if alone and hx is not None:
+            hx = tuple(h.unsqueeze(1) for h in (hx if isinstance(hx, tuple | list) else (hx,)))
+        x, final = self._run(x, hx, x.shape[1], lambda layer: list(layer.unbind(0)), stack)
+        if alone:
+            x, final = x.squeeze(1), tuple(s.squeeze(1) for s in final)
+        elif self.batch_first:
+            x = x.transpose(0, 1)
+        return x, final if self.states > 1 else final[0]
+
+    def _forward_packed(self, input: PackedSequence, hx: Any) -> Any:
+        data, batch_sizes, order, back = input
+        sizes = batch_sizes.tolist()
+        if hx is not None and order is not None:
+            hx = tuple(index_select(h, 1, order) for h in (hx if isinstance(hx, tuple | list) else (hx,)))
+        x, final = self._run(data, hx, sizes[0], lambda layer: list(split(layer, sizes)), cat)
+        if back is not None:
+            final = tuple(index_select(s, 1, back) for s in final)
+        return input._replace(data=x), final if self.states > 1 else final[0]
+
+    def _run(
+        self, x: Tensor, hx: Any, batch: int, parted: Callable[..., list[Tensor]], joined: Callable[..., Any]
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """All layers; `parted` gives the steps of a layer's input, `joined` joins its outputs."""
+        if x.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}"
+            )
         directions = 2 if self.bidirectional else 1
-        batch = x.shape[1]
         if hx is None:
             depth = self.num_layers * directions
             given: tuple[Any, ...] = tuple(
@@ -146,33 +202,23 @@ class _Recurrent(Module):
             given = tuple(hx) if isinstance(hx, tuple | list) else (hx,)
             if len(given) != self.states:
                 raise RuntimeError(f"expected {self.states} hidden states, got {len(given)}")
-            if alone:
-                given = tuple(h.unsqueeze(1) for h in given)
             self._check_states(given, batch)
         step = self._step()
         last: list[list[Any]] = [[] for _ in range(self.states)]
         for layer in range(self.num_layers):
             outputs = []
+            times = parted(x)
             for direction, suffix in enumerate(("", "_reverse")[:directions]):
                 weights = self._weights(layer, suffix)
                 state = tuple(h[layer * directions + direction] for h in given)
-                steps: list[Any] = []
-                times = list(x.unbind(0))
-                for part in reversed(times) if direction else times:
-                    state = step(part, state, *weights)
-                    steps.append(state[0])
-                outputs.append(stack(steps[::-1] if direction else steps))
+                steps, state = (_backwards if direction else _forwards)(step, times, state, weights)
+                outputs.append(joined(steps))
                 for place, s in zip(last, state, strict=True):
                     place.append(s)
             x = outputs[0] if directions == 1 else cat(outputs, -1)
             if self.dropout and layer < self.num_layers - 1:
                 x = F.dropout(x, self.dropout, self.training)
-        final = tuple(stack(s) for s in last)
-        if alone:
-            x, final = x.squeeze(1), tuple(s.squeeze(1) for s in final)
-        elif self.batch_first:
-            x = x.transpose(0, 1)
-        return x, final if self.states > 1 else final[0]
+        return x, tuple(stack(s) for s in last)
 
     def extra_repr(self) -> str:
         out = f"{self.input_size}, {self.hidden_size}"

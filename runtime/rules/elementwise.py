@@ -219,16 +219,28 @@ def arctanh(y, x):
 # --- choosing and rounding ----------------------------------------------------------------------------------
 
 
-@elementwise(np.maximum, np.fmax, at=[(1.0, 2.0), ([1.0, 5.0], 3.0), (X, generic(3, seed=1))])
+@elementwise(np.maximum, at=[(1.0, 2.0), ([1.0, 5.0], 3.0), (X, generic(3, seed=1))])
 def maximum(z, x, y):
     """At a tie each side gets half: the rule stays symmetric in x and y."""
     return larger(x, y), larger(y, x)
 
 
-@elementwise(np.minimum, np.fmin, at=[(1.0, 2.0), ([1.0, 5.0], 3.0), (X, generic(3, seed=1))])
+@elementwise(np.minimum, at=[(1.0, 2.0), ([1.0, 5.0], 3.0), (X, generic(3, seed=1))])
 def minimum(z, x, y):
     """At a tie each side gets half: the rule stays symmetric in x and y."""
     return larger(y, x), larger(x, y)
+
+
+@elementwise(np.fmax, at=[(1.0, 2.0), (X, generic(3, seed=1)), ([np.nan, 1.0], [2.0, np.nan])])
+def fmax(z, x, y):
+    """At a tie each side gets half, a nan nothing."""
+    return larger(x, y) * (x == x), larger(y, x) * (y == y)
+
+
+@elementwise(np.fmin, at=[(1.0, 2.0), (X, generic(3, seed=1)), ([np.nan, 1.0], [2.0, np.nan])])
+def fmin(z, x, y):
+    """At a tie each side gets half, a nan nothing."""
+    return larger(y, x) * (x == x), larger(x, y) * (y == y)
 
 
 @elementwise(np.fabs, at=[1.5, -1.5, X])

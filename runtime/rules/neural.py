@@ -303,6 +303,16 @@ def mish_rule(y, x):
     return t + x * (1 - t * t) * sigmoid(x)
 
 
+def threshold(x, *, limit, value):
+    """`x` above `limit`, else `value`."""
+    return np.where(x <= limit, value, x)
+
+
+@elementwise(threshold, shape=None, at=[case(X, limit=0.2, value=5.0)])
+def threshold_rule(y, x, *, limit, value):
+    return ~(x <= limit)
+
+
 def prelu(x, weight):
     """`x` above 0, `weight * x` below."""
     return np.where(x > 0, x, weight * x)
@@ -384,7 +394,7 @@ def logsumexp(x, axis=None, keepdims=False):
 @reverse(logsumexp, at=[X, case(X, axis=1), case(T, axis=(0, 2)), case(X, axis=0, keepdims=True)])
 def logsumexp_rule(g, y, x, axis=None, keepdims=False):
     top = expand(y, x, axis, keepdims)
-    return expand(g, x, axis, keepdims) * np.exp(x - np.where(np.isfinite(top), top, 0))
+    return expand(g, x, axis, keepdims) * np.exp(x - np.where(np.isinf(top), 0, top))
 
 
 @forward(logsumexp)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -93,6 +94,23 @@ def huber_forward(x_dot, target_dot, y, x, target, reduction="mean", delta=1.0):
     d = x - target
     slope = np.where(np.abs(d) <= delta, d, delta * np.sign(d))
     return reduced(slope * x_dot, reduction), reduced(-slope * target_dot, reduction)
+
+
+def soft_margin(x, target, reduction="mean"):
+    """`log(1 + exp(-target * x))`, without overflow."""
+    return reduced(np.logaddexp(0, -target * x), reduction)
+
+
+@reverse(soft_margin, wrt="x", at=[(X, Y), case(X, Y[0], reduction="sum"), case(X, Y, reduction="none")])
+def soft_margin_rule(g, y, x, target, reduction="mean"):
+    z = -target * x
+    return unbroadcast(share(g, z, reduction) * -target * sigmoid(z), x)
+
+
+@forward(soft_margin)
+def soft_margin_forward(x_dot, y, x, target, reduction="mean"):
+    z = -target * x
+    return reduced(-target * sigmoid(z) * x_dot, reduction)
 
 
 def bce_with_logits(x, target, weight=None, pos_weight=None, reduction="mean"):
@@ -193,13 +211,19 @@ def nll_weights(x, target, weight, ignore_index):
 def nll(x, target, weight=None, ignore_index=-100, reduction="mean"):
     """Minus the log-probability (axis 1 of `x`) of each target class."""
     if _is_plain(x, target, weight, ignore_index):
-        return reduced(-x[np.arange(len(target)), target], reduction)
+        return reduced(-x[rows(len(target)), target], reduction)
     w = nll_weights(x, target, weight, ignore_index)
     safe = np.where(target == ignore_index, 0, target)
     picked = np.where(target == ignore_index, 0, -w * np.take_along_axis(x, np.expand_dims(safe, 1), 1)[:, 0])
     if reduction == "mean":
         return np.sum(picked) / np.sum(w)
     return np.sum(picked) if reduction == "sum" else picked
+
+
+@functools.lru_cache(maxsize=16)
+def rows(n):
+    """`np.arange(n)`, for reading only."""
+    return np.arange(n)
 
 
 def _is_plain(x, target, weight, ignore_index):
@@ -219,9 +243,9 @@ def _is_plain(x, target, weight, ignore_index):
     ],
 )
 def nll_rule(g, y, x, target, weight=None, ignore_index=-100, reduction="mean"):
-    if isinstance(g, np.ndarray | np.generic) and _is_plain(x, target, weight, ignore_index):
+    if isinstance(g, (np.ndarray, np.generic)) and _is_plain(x, target, weight, ignore_index):
         out = np.zeros(x.shape, g.dtype)
-        out[np.arange(len(target)), target] = -g / len(target) if reduction == "mean" else -g
+        out[rows(len(target)), target] = g / g.dtype.type(-len(target)) if reduction == "mean" else -g
         return out
     w = nll_weights(x, target, weight, ignore_index)
     each = np.where(target == ignore_index, 0, -w * (g / np.sum(w) if reduction == "mean" else g))
@@ -265,8 +289,7 @@ def deviation_root(x, axis, eps):
 def standard(x, axis, eps):
     """`x` less its mean, over its deviation."""
     if type(x) is np.ndarray and x.itemsize >= 4:
-        mean, root = moments_of(x, axis, eps)
-        return (x - mean) * root
+        return moments_of(x, axis, eps)[0]
     d = x - np.mean(x, axis=axis, keepdims=True)
     return d / np.sqrt(np.mean(d * d, axis=axis, keepdims=True) + eps)
 
@@ -306,14 +329,14 @@ def normalize_by_forward(x_dot, weight_dot, bias_dot, y, x, mean, var, weight, b
 
 
 def normalize(x, weight, bias, axis, eps, moments=None):
-    """`standard(x) * weight + bias`; `moments`: its mean and 1 / deviation, if they are known."""
-    if moments is None or type(x) is not np.ndarray:
-        out = standard(x, axis, eps)
-    else:
-        out = (x - moments[0]) * moments[1]
+    """`standard(x) * weight + bias`; `moments`: `standard(x)` and 1 / deviation, if they are known."""
+    known = moments is not None and type(x) is np.ndarray
+    out = moments[0] if known else standard(x, axis, eps)
     if weight is not None:
         out = out * weight
-    return out if bias is None else out + bias
+    if bias is not None:
+        return out + bias
+    return out.copy() if known and weight is None else out
 
 
 @reverse(
@@ -339,20 +362,19 @@ def normalize_forward(x_dot, weight_dot, bias_dot, y, x, weight, bias, axis, eps
 
 
 def moments_of(x, axis, eps):
-    """The mean of an array along `axis`, and `1 / sqrt(var + eps)`, both kept."""
+    """An array less its mean along `axis` over its deviation, and `1 / sqrt(var + eps)`, kept."""
     count = math.prod([x.shape[k] for k in axis])
-    mean = np.add.reduce(x, axis, None, None, True) / cell(count, x)
-    d = x - mean
-    d *= d
-    spread = np.add.reduce(d, axis, None, None, True)
-    return mean, cell(math.sqrt(count), x) / np.sqrt(spread + cell(count * eps, x))
+    d = x - np.add.reduce(x, axis, None, None, True) / cell(count, x)
+    spread = np.add.reduce(d * d, axis, None, None, True)
+    root = cell(math.sqrt(count), x) / np.sqrt(spread + cell(count * eps, x))
+    d *= root
+    return d, root
 
 
 def standard_adjoint(g, x, axis, eps, moments=None):
     """The cotangent of `x` for `standard(x)`; the same map gives its tangent."""
     if type(x) is type(g) is np.ndarray and x.itemsize >= 4:
-        mean, root = moments_of(x, axis, eps) if moments is None else moments
-        s = (x - mean) * root
+        s, root = moments_of(x, axis, eps) if moments is None else moments
         total = s * np.add.reduce(g * s, axis, None, None, True)
         total += np.add.reduce(g, axis, None, None, True)
         return (g - total / cell(math.prod([x.shape[k] for k in axis]), x)) * root

@@ -13,7 +13,7 @@ import pytest
 
 from srcgrad.runtime.rules.table import Rule, rules
 
-for _name in ("neural", "neural_affine", "neural_conv", "neural_loss"):
+for _name in ("neural", "neural_affine", "neural_conv", "neural_loss", "neural_scatter"):
     importlib.import_module(f"srcgrad.runtime.rules.{_name}")
 
 _PATH = Path(__file__).parent.parent / "rules" / "test_rules.py"

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from srcgrad.runtime.autograd.modes import no_grad
+from srcgrad.runtime.nn.utils import rnn as rnn
 from srcgrad.runtime.tensor_base import Tensor
 from srcgrad.runtime.tensor_create import tensor
 from srcgrad.runtime.tensor_join import cat, stack
@@ -92,31 +93,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         n = p.numel()
         p.data = vec[start : start + n].view_as(p).data
         start += n
-
-
-class rnn:  # noqa: N801
-    """Padding of sequences."""
-
-    @staticmethod
-    def pad_sequence(
-        sequences: list[Tensor], batch_first: bool = False, padding_value: float = 0.0
-    ) -> Tensor:
-        """Sequences (length, ...) as one tensor (longest, n, ...), or (n, longest, ...) with `batch_first`.
-
-        >>> sg.nn.utils.rnn.pad_sequence([sg.tensor([1, 2]), sg.tensor([3])], batch_first=True)
-        tensor([[1, 2],
-                [3, 0]])
-        """
-        from srcgrad.runtime.tensor_create import full
-
-        longest = max(s.shape[0] for s in sequences)
-        rows = [
-            cat([s, full((longest - s.shape[0], *s.shape[1:]), padding_value, dtype=s.dtype)])
-            if s.shape[0] < longest
-            else s
-            for s in sequences
-        ]
-        return stack(rows, 0 if batch_first else 1)
 
 
 __all__ = [
