@@ -39,7 +39,7 @@ def _seed(output: Tensor, g: Any, graph: bool, index: int) -> Any:
             raise RuntimeError(
                 f"grad can be implicitly created only for real scalar outputs but got {output.dtype}"
             )
-        made = np.ones_like(a)
+        made = type(a)(1) if isinstance(a, np.generic) else np.ones_like(a)
         return wrap(made) if graph else made
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")

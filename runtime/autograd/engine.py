@@ -135,8 +135,12 @@ def _drain(
 ) -> None:
     push, pop = heapq.heappush, heapq.heappop
     check_nan = state.anomaly and state.check_nan
-    while ready:
-        node = pop(ready)[1]
+    following = None  # the latest of the nodes that became ready, kept off the heap: all there is in a chain
+    while ready or following is not None:
+        if following is None or (ready and -ready[0][0] > following._number):
+            node = pop(ready)[1]
+        else:
+            node, following = following, None
         g = grads.pop(node, None)
         extras = node._extras
         if extras is not None and g is not None:
@@ -179,7 +183,13 @@ def _drain(
             if count:
                 counts[target] = count
             elif isinstance(target, Node):
-                push(ready, (-target._number, target))
+                if following is None:
+                    following = target
+                elif target._number > following._number:
+                    push(ready, (-following._number, following))
+                    following = target
+                else:
+                    push(ready, (-target._number, target))
             else:
                 arrived = grads.pop(target, None)
                 if arrived is None:

@@ -37,7 +37,11 @@ def _kind(name: str, function: Any, count: int = 1) -> type[Elementwise]:
 _GELU, _GELU_TANH = _kind("Gelu", neural.gelu), _kind("Gelu", neural.gelu_tanh)
 _SILU, _MISH = _kind("Silu", neural.silu), _kind("Mish", neural.mish)
 _SOFTPLUS, _LOGSIGMOID = _kind("Softplus", neural.softplus), _kind("LogSigmoid", neural.logsigmoid)
-_ELU, _CELU, _LEAKY = _kind("Elu", neural.elu), _kind("Celu", neural.elu), _kind("LeakyRelu", neural.leaky_relu)
+_ELU, _CELU, _LEAKY = (
+    _kind("Elu", neural.elu),
+    _kind("Celu", neural.elu),
+    _kind("LeakyRelu", neural.leaky_relu),
+)
 _HARDTANH, _HARDSIGMOID = _kind("Hardtanh", neural.hardtanh), _kind("Hardsigmoid", neural.hardsigmoid)
 _THRESHOLD = _kind("Threshold", neural.threshold)
 _HARDSWISH, _PRELU = _kind("Hardswish", neural.hardswish), _kind("PreluKernel", neural.prelu, 2)
