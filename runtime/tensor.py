@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -63,15 +64,16 @@ def public(
 
 
 def shape_mismatch(shapes: Sequence[tuple[int, ...]]) -> RuntimeError:
-    a, b = shapes[0], shapes[1]
-    for back in range(1, min(len(a), len(b)) + 1):
-        if a[-back] != b[-back] and 1 not in (a[-back], b[-back]):
+    for a, b in itertools.combinations(shapes, 2):
+        for back in range(1, min(len(a), len(b)) + 1):
+            if a[-back] == b[-back] or 1 in (a[-back], b[-back]):
+                continue
             return RuntimeError(
                 f"The size of tensor a ({a[-back]}) must match the size of tensor b ({b[-back]}) at "
                 "non-singleton "
                 f"dimension {max(len(a), len(b)) - back}"
             )
-    return RuntimeError(f"shapes {a} and {b} can't be broadcast together")
+    return RuntimeError(f"shapes {', '.join(map(str, shapes))} can't be broadcast together")
 
 
 def check_devices(raw: Sequence[Any]) -> None:

@@ -189,8 +189,19 @@ class Tensor:
                 again = base
                 for function, args in more.steps:
                     again = function(again, *args)
-            self._history, more.generation = again._history, generation
+            old, self._history, more.generation = self._history, again._history, generation
+            if more.retains:
+                self._retain_anew(old)
         return self._history
+
+    def _retain_anew(self, old: Any) -> None:
+        """After a change in place `retain_grad` follows the newest value."""
+        if isinstance(old, Node | Port):
+            node, number = edge(old)
+            if node._extras is not None and node._extras.retains:
+                node._extras.retains.pop(number, None)
+        if self._history is not None and self._history is not LEAF:
+            self.retain_grad()
 
     @property
     def grad_fn(self) -> Node | None:

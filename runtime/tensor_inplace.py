@@ -57,14 +57,19 @@ def check_writable(t: Tensor, recorded: bool, overlapping: bool) -> None:
             "tensor before doing inplace update. See https://github.com/pytorch/rfcs/pull/17 for more "
             "details."
         )
-    more = t._more
-    base = None if more is None else more.base
+    _check_history(t, recorded)
     if not overlapping and arrays.overlaps_itself(t._array):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single "
             "memory location. Please "
             "clone() the tensor before performing the operation."
         )
+
+
+def _check_history(t: Tensor, recorded: bool) -> None:
+    """No change of a tracked leaf, or of a view that may not be changed."""
+    more = t._more
+    base = None if more is None else more.base
     if paused and not state.recording:
         return
     if base is None:
@@ -74,11 +79,11 @@ def check_writable(t: Tensor, recorded: bool, overlapping: bool) -> None:
     assert more is not None
     if not recorded and base._fresh_history() is None:
         return
-    if base._history is LEAF and more.made != "no_grad":
+    _check_view(more)
+    if base._history is LEAF:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation."
         )
-    _check_view(more)
 
 
 def _check_view(more: More) -> None:
@@ -163,23 +168,19 @@ def rebase(t: Tensor, node: Any) -> None:
         t._history = node
         if more is not None:
             more.generation += 1
-            if (
-                more.retains
-                and old is not None
-                and isinstance(old, Node)
-                and old._extras is not None
-                and old._extras.retains
-            ):
-                old._extras.retains.pop(0, None)
-                t.retain_grad()
+            if more.retains:
+                t._retain_anew(old)
         return
     assert more is not None
     step: Any = object.__new__(CopySlices)
     step._targets = (target_of(base), *(node._targets[1:] if node is not None else ()))
     step._number, step._extras = next(numbers), None
     step.node, step.steps = node if node is not None else Zero.make(), more.steps
-    base._history = step
-    base._more_of().generation += 1
+    old, base._history = base._history, step
+    above = base._more_of()
+    above.generation += 1
+    if above.retains:
+        base._retain_anew(old)
     t._fresh_history()
 
 

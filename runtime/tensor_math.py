@@ -12,6 +12,7 @@ import numpy as np
 
 from srcgrad.runtime import arrays, tensor_inplace
 from srcgrad.runtime.autograd.graph import LEAF, Node, numbers, target_of
+from srcgrad.runtime.autograd.masking import Masking, MaskingPair, masking
 from srcgrad.runtime.autograd.modes import inferring, paused, state, watched
 from srcgrad.runtime.autograd.nodes import (
     Elementwise,
@@ -77,8 +78,9 @@ def _unary(
     floating: bool = True,
     keep: str | None = None,
     in_place: bool = True,
+    base: type | None = None,
 ) -> None:
-    kind = elementwise_node(node + "Backward0", function, 1, keep)
+    kind = elementwise_node(node + "Backward0", function, 1, keep, base)
     first, *rest = names.split()
 
     recipes = kind.recipes
@@ -176,7 +178,7 @@ for _names, _function, _node, _keep in (
     _unary(_names, _function, _node, True, _keep)
 
 _unary("abs absolute", np.absolute, "Abs", False, "input")
-_unary("relu", neural.relu, "Relu", False, "result")
+_unary("relu", neural.relu, "Relu", False, "result", base=Masking)
 install(__abs__=FUNCTIONS["abs"])
 
 
@@ -366,8 +368,8 @@ POW_SCALAR = reversed_node("PowBackward2", np.power)
 POW_SCALAR.saved_names = {"self": 1, "exponent": 0}
 ATAN2 = elementwise_node("Atan2Backward0", np.arctan2, 2)
 HYPOT = elementwise_node("HypotBackward0", np.hypot, 2)
-MAXIMUM = elementwise_node("MaximumBackward0", np.maximum, 2)
-MINIMUM = elementwise_node("MinimumBackward0", np.minimum, 2)
+MAXIMUM = elementwise_node("MaximumBackward0", np.maximum, 2, kind=MaskingPair)
+MINIMUM = elementwise_node("MinimumBackward0", np.minimum, 2, kind=MaskingPair)
 LOGADDEXP = elementwise_node("LogaddexpBackward0", np.logaddexp, 2)
 XLOGY = elementwise_node("XlogyBackward0", neural.xlogy, 2)
 COPYSIGN = elementwise_node("CopysignBackward0", np.copysign, 2)
@@ -412,8 +414,8 @@ atan2 = _two("atan2", ATAN2, np.arctan2, True, only_tensors=True)
 _two("hypot", HYPOT, np.hypot, True, only_tensors=True)
 maximum = _two("maximum", MAXIMUM, np.maximum, only_tensors=True)
 minimum = _two("minimum", MINIMUM, np.minimum, only_tensors=True)
-_two("fmax", elementwise_node("FmaxBackward0", np.fmax, 2), np.fmax, only_tensors=True)
-_two("fmin", elementwise_node("FminBackward0", np.fmin, 2), np.fmin, only_tensors=True)
+_two("fmax", elementwise_node("FmaxBackward0", np.fmax, 2, kind=MaskingPair), np.fmax, only_tensors=True)
+_two("fmin", elementwise_node("FminBackward0", np.fmin, 2, kind=MaskingPair), np.fmin, only_tensors=True)
 _two("logaddexp", LOGADDEXP, np.logaddexp, True, only_tensors=True)
 XLOGY_NUMBER = elementwise_node("XlogyBackward2", neural.xlogy, 2, None, WithNumber)
 COPYSIGN_NUMBER = elementwise_node("CopysignBackward1", np.copysign, 2, None, WithNumber)
@@ -537,6 +539,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """`input` where `condition`, else `other`; with one argument, the indices where it holds."""
     if input is None:
         return condition.nonzero(as_tuple=True)
+    if other is None:
+        raise must_be_tensor("where", "other", 3, other)
     return _chosen(WHERE, condition, input, other)
 
 
@@ -583,9 +587,10 @@ def masked(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return result
 
 
-CLIP = rule_node("ClampBackward1", np.clip)
-CLIP_TENSORS = rule_node("ClampBackward0", np.clip)
-CLAMP_MIN, CLAMP_MAX = rule_node("ClampMinBackward0", np.clip), rule_node("ClampMaxBackward0", np.clip)
+CLIP, CLIP_TENSORS, CLAMP_MIN, CLAMP_MAX = (
+    masking(rule_node(f"Clamp{name}", np.clip))
+    for name in ("Backward1", "Backward0", "MinBackward0", "MaxBackward0")
+)
 for _kind in (CLIP, CLIP_TENSORS, CLAMP_MIN, CLAMP_MAX):
     _kind.hides_none = True
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from srcgrad.runtime import arrays
 from srcgrad.runtime.autograd.graph import target_of
+from srcgrad.runtime.autograd.masking import masking
 from srcgrad.runtime.autograd.nodes import rule_node
 from srcgrad.runtime.autograd.record import (
     NOTHING,
@@ -37,8 +38,8 @@ SUM = {d: rule_node(f"SumBackward{d}", np.sum) for d in (0, 1)}
 MEAN = {d: rule_node(f"MeanBackward{d}", np.mean) for d in (0, 1)}
 PROD = {d: rule_node(f"ProdBackward{d}", np.prod, "both") for d in (0, 1)}
 EXTREMUM = {
-    ("max", False): rule_node("MaxBackward1", np.max, "both"),
-    ("min", False): rule_node("MinBackward1", np.min, "both"),
+    ("max", False): masking(rule_node("MaxBackward1", np.max, "both")),
+    ("min", False): masking(rule_node("MinBackward1", np.min, "both")),
     ("max", True): rule_node("MaxBackward0", np.take_along_axis),
     ("min", True): rule_node("MinBackward0", np.take_along_axis),
 }
@@ -521,9 +522,9 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 MEDIAN = rule_node("MedianBackward1", np.take_along_axis)
 
 
-MEDIAN_OF_ALL = rule_node("MedianBackward0", np.max, "both")
+MEDIAN_OF_ALL = masking(rule_node("MedianBackward0", np.max, "both"))
 NANMEDIAN = rule_node("NanmedianBackward1", np.take_along_axis)
-NANMEDIAN_OF_ALL = rule_node("NanmedianBackward0", np.max, "both")
+NANMEDIAN_OF_ALL = masking(rule_node("NanmedianBackward0", np.max, "both"))
 """The median of all elements: ties share, as those of an extremum do."""
 
 
@@ -758,7 +759,9 @@ def _accumulated(kind: Any, x: Tensor, dim: Any) -> Tensor:
     a = x._array
     d = None if dim is None else dimension(dim, a.ndim)
     if a.ndim == 0:
-        return _accumulated(kind, x.reshape(1), 0).reshape(())
+        out = _accumulated(kind, x.reshape(1), 0).reshape(())
+        out._more = None  # nobody else knows the memory of which it is a view
+        return out
     return call(kind, (x, d), shown={"dim": d})
 
 

@@ -36,7 +36,6 @@ SELECT = rule_node("SelectBackward0", operator.getitem)
 SLICE = rule_node("SliceBackward0", operator.getitem)
 ALIAS = rule_node("AliasBackward0", operator.getitem)
 DIAGONAL = rule_node("DiagonalBackward0", np.diagonal)
-UNFOLD = rule_node("UnfoldBackward0", operator.getitem)
 CLONE = rule_node("CloneBackward0", np.copy)
 SPLIT = rule_node("SplitBackward0", np.split)
 SPLIT_SIZES = rule_node("SplitWithSizesBackward0", np.split)
@@ -378,6 +377,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     srcgrad.Size([3, 4, 2])
     """
     n = input._array.ndim
+    if not n:
+        return transpose(input, source, destination)
     src = [dimension(d, n) for d in ([source] if isinstance(source, int) else source)]
     dst = [dimension(d, n) for d in ([destination] if isinstance(destination, int) else destination)]
     order = [d for d in range(n) if d not in src]
@@ -544,11 +545,29 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return view_of(input, array, DIAGONAL, args, diagonal, args)
 
 
+class Unfold(rule_node("UnfoldBackward0", operator.getitem)):  # type: ignore[misc]
+    """Picking by an index that holds the windows, which then go to the end; nothing saved can change."""
+
+    __slots__ = ()
+
+    def apply(self, g: Any, graph: bool) -> tuple[Any, ...]:
+        return super().apply(np.moveaxis(g, -1, len(self.saved[1])), graph)
+
+    def holds(self) -> bool:
+        return False
+
+
+Unfold.__name__ = "UnfoldBackward0"
+
+
 @public("unfold", function=False)
 def unfold(self: Tensor, dimension_: int, size: int, step: int) -> Tensor:
     """Windows of `size` along a dimension, `step` apart, as a new last dimension."""
     if not self._array.ndim:
-        return unfold(reshape(self, 1), dimension_, size, step)
+        dimension(dimension_, 0)
+        if size > 1:
+            raise RuntimeError(f"maximum size for tensor at dimension 0 is 1 but size is {size}")
+        return reshape(self, 1)[:size]
     a = own_memory(self)
     d = dimension(dimension_, a.ndim)
     if size > a.shape[d]:
@@ -562,10 +581,7 @@ def unfold(self: Tensor, dimension_: int, size: int, step: int) -> Tensor:
     key = (slice(None),) * d + (starts,)
     result = wrap(array)
     if tracked((self,)):
-        moved = wrap(array)
-        flat = call(UNFOLD, (self, key), out=np.moveaxis(array, -1, d + 1))
-        moved = movedim(flat, d + 1, -1)
-        result._history = moved._history
+        record_rule(Unfold, result, (self, key), {})
     return attach(result, self, unfold, (dimension_, size, step))
 
 

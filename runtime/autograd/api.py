@@ -108,8 +108,11 @@ def backward(
     found = engine.run(roots, create_graph, retain, captures, accumulates=False)
     for t, position in zip(wanted, positions, strict=True):
         g = found.get(position)
-        if g is not None:
+        retains = isinstance(t, Tensor) and t.retains_grad
+        if g is not None and not retains:
             _accumulate_into(t, g, create_graph)
+        if not retains and isinstance(t, Tensor) and not t.is_leaf:
+            t.retain_grad()
 
 
 def _backward_of_one(
@@ -145,6 +148,8 @@ def _captures(inputs: Sequence[Any]) -> tuple[dict[tuple[Any, int], int], list[i
     for i, x in enumerate(inputs):
         if isinstance(x, GradientEdge):
             key = (x.target, x.output_nr)
+        elif not isinstance(x, Tensor):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(x).__name__}")
         else:
             history = x._fresh_history()
             if history is None:
@@ -241,8 +246,14 @@ def grad(
                 )
             out.append(wrap(np.zeros_like(x._array)) if materialize_grads else None)
         else:
-            out.append(g if create_graph else wrap(_owned(g)))
+            out.append(_apart(g) if create_graph else wrap(_owned(g)))
     return tuple(out)
+
+
+def _apart(g: Tensor) -> Tensor:
+    """A gradient in memory of its own where a rule made it as a view."""
+    more = g._more
+    return g.clone() if more is not None and (more.made or "").startswith("numpy:") else g
 
 
 def _batched(

@@ -143,11 +143,16 @@ def _drain(
             node, following = following, None
         g = grads.pop(node, None)
         extras = node._extras
+        runs = captures is None or any(
+            (t.node if type(t) is Port else t) in needed  # type: ignore[operator]
+            for t in node._targets
+            if t is not None
+        )
         if extras is not None and g is not None:
-            g = before_node(node, extras, g, graph)
+            g = before_node(node, extras, g, graph, runs)
         if captures is not None and g is not None:
             _capture(node, g, captures, found)
-            if not any((t.node if type(t) is Port else t) in needed for t in node._targets if t is not None):  # type: ignore[operator]
+            if not runs:
                 continue
         if g is None:
             out: Any = (None,) * len(node._targets)
@@ -229,8 +234,8 @@ def run_tensor_hook(hook: Any, g: Any, graph: bool) -> Any:
     return _from_hook(got, graph)
 
 
-def before_node(node: Any, extras: Extras, g: Any, graph: bool) -> Any:
-    """Tensor hooks of the node's results, `retain_grad`, and the node's own prehooks."""
+def before_node(node: Any, extras: Extras, g: Any, graph: bool, runs: bool = True) -> Any:
+    """Tensor hooks of the node's results, `retain_grad`, and, if it `runs`, the node's own prehooks."""
     slots = g if isinstance(g, list) else [g]
     if extras.tensor_hooks:
         for number, _, hook in list(extras.tensor_hooks):
@@ -241,7 +246,7 @@ def before_node(node: Any, extras: Extras, g: Any, graph: bool) -> Any:
             tensor = reference()
             if tensor is not None and slots[number] is not None:
                 _retain(tensor, slots[number], graph)
-    if extras.prehooks:
+    if extras.prehooks and runs:
         for hook in list(extras.prehooks.values()):
             got = hook(_as_tensors(slots, graph))
             if got is not None:

@@ -215,6 +215,7 @@ class Elementwise(RuleUser):
             return dataclasses.replace(made, result=True)
         return made
 
+    times = staticmethod(times)
     keep: ClassVar[str | None] = None
     single: ClassVar[bool] = False
     """Whether a number as second operand has no place among `next_functions`."""
@@ -243,7 +244,7 @@ class Elementwise(RuleUser):
             if target is None:
                 out.append(None)
                 continue
-            gi = times(g, partials[i])
+            gi = self.times(g, partials[i])
             if gi is None:
                 gi = 0 * g
             if self.like is not None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from srcgrad.runtime import tensor_math
 from srcgrad.runtime.arrays import beside
+from srcgrad.runtime.autograd.masking import Masking
 from srcgrad.runtime.autograd.nodes import Elementwise, elementwise_node
 from srcgrad.runtime.rules import neural
 from srcgrad.runtime.tensor import FUNCTIONS, meet
@@ -30,8 +31,8 @@ tanh: Callable[..., Tensor] = FUNCTIONS["tanh"]
 _relu: Callable[..., Tensor] = FUNCTIONS["relu"]
 
 
-def _kind(name: str, function: Any, count: int = 1) -> type[Elementwise]:
-    return elementwise_node(name + "Backward0", function, count, "input")
+def _kind(name: str, function: Any, count: int = 1, base: type | None = None) -> type[Elementwise]:
+    return elementwise_node(name + "Backward0", function, count, "input", base)
 
 
 _GELU, _GELU_TANH = _kind("Gelu", neural.gelu), _kind("Gelu", neural.gelu_tanh)
@@ -42,9 +43,11 @@ _ELU, _CELU, _LEAKY = (
     _kind("Celu", neural.elu),
     _kind("LeakyRelu", neural.leaky_relu),
 )
-_HARDTANH, _HARDSIGMOID = _kind("Hardtanh", neural.hardtanh), _kind("Hardsigmoid", neural.hardsigmoid)
-_THRESHOLD = _kind("Threshold", neural.threshold)
-_HARDSWISH, _PRELU = _kind("Hardswish", neural.hardswish), _kind("PreluKernel", neural.prelu, 2)
+_HARDTANH, _HARDSIGMOID, _HARDSWISH, _THRESHOLD = (
+    _kind(f.__name__.capitalize(), f, base=Masking)
+    for f in (neural.hardtanh, neural.hardsigmoid, neural.hardswish, neural.threshold)
+)
+_PRELU = _kind("PreluKernel", neural.prelu, 2)
 
 
 def _apply(kind: type[Elementwise], input: Tensor, inplace: bool = False, **keywords: Any) -> Tensor:

@@ -404,7 +404,7 @@ def logsumexp_forward(x_dot, y, x, axis=None, keepdims=False):
 
 def softmax(x, axis=-1):
     """`exp(x) / sum(exp(x))` along `axis`."""
-    if type(x) is np.ndarray:
+    if type(x) is np.ndarray and x.ndim:
         e = x - np.maximum.reduce(x, axis, None, None, True)
         np.exp(e, e)
         return np.divide(e, np.add.reduce(e, axis, None, None, True), e)
@@ -425,7 +425,7 @@ def softmax_forward(x_dot, y, x, axis=-1):
 
 def log_softmax(x, axis=-1):
     """`log(softmax(x))` along `axis`."""
-    if type(x) is np.ndarray:
+    if type(x) is np.ndarray and x.ndim:
         out = x - np.maximum.reduce(x, axis, None, None, True)
         e = np.add.reduce(np.exp(out), axis, None, None, True)
         return np.subtract(out, np.log(e, e), out)
