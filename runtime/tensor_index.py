@@ -501,6 +501,13 @@ install(__getitem__=getitem, __setitem__=setitem, __delitem__=_delitem)
 # --- gathering and scattering -------------------------------------------------------------------------------
 
 
+def outside(index: Any, n: int) -> bool:
+    """Is one of an array of indices below 0, or `n` or more?"""
+    if index.size < 32 and type(index) is np.ndarray:  # faster than two reductions
+        return any(not 0 <= i < n for i in index.ravel().tolist())
+    return bool(index.size and (index.min() < 0 or index.max() >= n))
+
+
 @public("gather")
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """`out[i][j] = input[index[i][j]][j]` for `dim` 0, and so on."""
@@ -510,7 +517,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         raise RuntimeError("gather(): Expected dtype int32/int64 for index")
     if i.ndim != a.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    if i.size and (i.min() < 0 or i.max() >= a.shape[d]):
+    if outside(i, a.shape[d]):
         bad = int(i.min() if i.min() < 0 else i.max())
         raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {a.shape[d]}")
     if all(i.shape[k] == a.shape[k] for k in range(a.ndim) if k != d):
@@ -720,7 +727,7 @@ def scattered(self: Tensor, dim: int, index: Tensor, src: Any) -> tuple[tuple[An
             raise RuntimeError(
                 f"Expected index {list(i.shape)} to be no larger than {list(shape)} apart from dimension {d}"
             )
-    if i.size and (i.min() < 0 or i.max() >= self._array.shape[d]):
+    if outside(i, self._array.shape[d]):
         bad = int(i.min() if i.min() < 0 else i.max())
         raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {self._array.shape[d]}")
     key = [np.arange(n).reshape([-1 if k == j else 1 for j in range(i.ndim)]) for k, n in enumerate(i.shape)]

@@ -71,6 +71,40 @@ def _no_bool(name: str) -> None:
 UNARY: dict[str, tuple[type[Elementwise], Callable[..., Any], bool]] = {}
 
 
+def of_one(kind: type[Elementwise], input: Tensor, value: Any) -> Tensor:
+    """The result `value` of an elementwise operation on one Tensor of its own float dtype, recorded; not in
+    inference mode."""
+    result = _new(Tensor)
+    result._array = value
+    result._history = result._counter = result._grad = result._more = None
+    history = input._history
+    if input._more is not None:
+        history = input._fresh_history()
+    if history is None or (paused and not state.recording):
+        return result
+    made = kind.recipes.get(1) or kind.recipe_for(1, 1)
+    node: Any = _new(kind)
+    node._targets = (input if history is LEAF else history,)
+    node._number = next(numbers)
+    node._extras = node.dtype = node.like = node.versions = None
+    node.recipe = made
+    if made.keeps[0]:
+        node.saved = (input,)
+        if input._counter is not None:
+            node.versions = (input._counter[0],)
+    else:
+        node.saved = (None,)
+    result._history = node
+    if made.result:
+        result._counter = counter = [0]
+        node.out, node.counter, node.version = value, counter, 0
+    else:
+        node.out = node.counter = None
+    if watched:
+        announce(node)
+    return result
+
+
 def _unary(
     names: str,
     function: Callable[..., Any],
@@ -82,8 +116,6 @@ def _unary(
 ) -> None:
     kind = elementwise_node(node + "Backward0", function, 1, keep, base)
     first, *rest = names.split()
-
-    recipes = kind.recipes
 
     def compute(input: Tensor, *, out: Any = None) -> Tensor:
         try:
@@ -105,35 +137,7 @@ def _unary(
         if not fast or out is not None or inferring:
             result = elementwise(kind, (input,), (a,), value, None)
             return result if out is None else result_or_error(result, first, input, None, out)
-        result = _new(Tensor)
-        result._array = value
-        result._history = result._counter = result._grad = result._more = None
-        history = input._history
-        if input._more is not None:
-            history = input._fresh_history()
-        if history is None or (paused and not state.recording):
-            return result
-        made = recipes.get(1) or kind.recipe_for(1, 1)
-        node: Any = _new(kind)
-        node._targets = (input if history is LEAF else history,)
-        node._number = next(numbers)
-        node._extras = node.dtype = node.like = node.versions = None
-        node.recipe = made
-        if made.keeps[0]:
-            node.saved = (input,)
-            if input._counter is not None:
-                node.versions = (input._counter[0],)
-        else:
-            node.saved = (None,)
-        result._history = node
-        if made.result:
-            result._counter = counter = [0]
-            node.out, node.counter, node.version = value, counter, 0
-        else:
-            node.out = node.counter = None
-        if watched:
-            announce(node)
-        return result
+        return of_one(kind, input, value)
 
     compute.__name__ = compute.__qualname__ = first
     paragraphs = (function.__doc__ or first).strip().split("\n\n")  # the first: a ufunc's signature
@@ -563,12 +567,13 @@ def masked(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value.ndim} dimension(s)."
         )
-    filler = value if isinstance(value, Tensor) else fitting(value, input._array.dtype)
-    from srcgrad.runtime.tensor_create import convert
+    if isinstance(value, Tensor):
+        from srcgrad.runtime.tensor_create import convert
 
-    if isinstance(filler, Tensor):
-        filler = convert(filler, input._array.dtype)
-    keep = mask.logical_not() if isinstance(mask, Tensor) else ~mask
+        filler: Any = convert(value, input._array.dtype)
+    else:
+        filler = fitting(value, input._array.dtype)
+    keep = wrap(~mask._array) if isinstance(mask, Tensor) else ~mask
     a = input._array
     if not isinstance(filler, Tensor) and (a.dtype is F32 or a.dtype is F64) and isinstance(mask, Tensor):
         if mask._array.shape == a.shape:

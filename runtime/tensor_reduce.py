@@ -762,7 +762,7 @@ def _accumulated(kind: Any, x: Tensor, dim: Any) -> Tensor:
         out = _accumulated(kind, x.reshape(1), 0).reshape(())
         out._more = None  # nobody else knows the memory of which it is a view
         return out
-    return call(kind, (x, d), shown={"dim": d})
+    return called(kind, x, kind.function(a, d), (d,), shown=DIMS[d] if d is not None else {"dim": d})
 
 
 @public("cumprod")

@@ -188,8 +188,18 @@ def save(obj: Any, f: Any) -> None:
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """Read what `save` wrote. By default only tensors and plain containers: no code from the file is run."""
-    with zipfile.ZipFile(f) as archive:
-        if "data.json" not in archive.namelist():
+    try:
+        opened = zipfile.ZipFile(f)
+    except zipfile.BadZipFile as error:
+        raise pickle.UnpicklingError("Not a file that `save` wrote.") from error
+    with opened as archive:
+        names = archive.namelist()
+        if "data.json" not in names and "data.pkl" not in names:
+            raise pickle.UnpicklingError(
+                "Not a file that `save` wrote. To bring over one of PyTorch's, load it there and save its "
+                "tensors as NumPy arrays."
+            )
+        if "data.json" not in names:
             if weights_only:
                 raise pickle.UnpicklingError(
                     "Weights only load failed. The file holds other objects than tensors and plain "

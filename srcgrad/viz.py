@@ -77,9 +77,13 @@ def graph(tensor: Any, params: Mapping[str, Tensor] | None = None) -> Graph:
     results below.
 
     `params` names leaves: pass `dict(model.named_parameters())`. Arrows run from inputs to results.
+    Anything but Tensors is a `TypeError`.
     """
     names = {id(t): name for name, t in (params or {}).items()}
     tensors = list(tensor) if isinstance(tensor, tuple | list) else [tensor]
+    for t in tensors:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"graph() draws what led to a Tensor or several, not to a {type(t).__name__}")
     lines = ["digraph {", "  rankdir=TB;", '  node [fontname="monospace", fontsize=10, height=0.3];']
     numbers: dict[int, str] = {}
     kept: list[Any] = []

@@ -289,7 +289,7 @@ def _show_traceback(node: Any, extras: Extras | None) -> None:
         text = "No forward pass information available. Enable detect anomaly during forward pass for more."
     else:
         text = "Traceback of forward call that caused the error:\n" + "".join(extras.traceback)
-    warnings.warn(f"Error detected in {node.name()}. {text}", UserWarning, stacklevel=5)
+    warnings.warn(f"Error detected in {node.name()}. {text}", UserWarning, stacklevel=6)
 
 
 def _check_nan(node: Any, out: Any, graph: bool) -> None:

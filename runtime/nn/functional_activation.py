@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from srcgrad.runtime import tensor_math
-from srcgrad.runtime.arrays import beside
+from srcgrad.runtime.arrays import beside, quiet
 from srcgrad.runtime.autograd.masking import Masking
+from srcgrad.runtime.autograd.modes import inferring
 from srcgrad.runtime.autograd.nodes import Elementwise, elementwise_node
 from srcgrad.runtime.rules import neural
 from srcgrad.runtime.tensor import FUNCTIONS, meet
@@ -23,6 +24,7 @@ from srcgrad.runtime.tensor_random import default_generator
 from srcgrad.runtime.tensor_reduce import log_softmax as _log_softmax
 from srcgrad.runtime.tensor_reduce import norm
 from srcgrad.runtime.tensor_reduce import softmax as _softmax
+from srcgrad.runtime.tensor_types import F32, F64
 from srcgrad.runtime.tensor_views import chunk, expand_as
 
 assert tensor_math.UNARY  # the room that defines these
@@ -51,6 +53,12 @@ _PRELU = _kind("PreluKernel", neural.prelu, 2)
 
 
 def _apply(kind: type[Elementwise], input: Tensor, inplace: bool = False, **keywords: Any) -> Tensor:
+    if not keywords and not inplace and type(input) is Tensor and not inferring:
+        a = input._array
+        if a.dtype is F32 or a.dtype is F64:
+            with quiet():
+                value = kind.function(a)
+            return tensor_math.of_one(kind, input, value)
     if inplace:
         return in_place(input, lambda t: meet(kind, kind.function, (t,), True, **keywords))
     result: Tensor = meet(kind, kind.function, (input,), True, **keywords)

@@ -251,9 +251,10 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """`nll_loss` of `log_softmax`; the target holds classes, or probabilities."""
-    reduction = _legacy(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = _legacy(size_average, reduce, reduction)
     _check(reduction)
-    if not 0 <= label_smoothing <= 1:
+    if label_smoothing and not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     _both_tensors("cross_entropy_loss", input, target)
     dim = 0 if input._array.ndim == 1 else 1

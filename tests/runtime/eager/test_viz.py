@@ -34,6 +34,11 @@ def test_dot_text_is_saved_without_extras(tmp_path):
     assert "Exp" in (tmp_path / "graph.dot").read_text() and path.endswith("graph.dot")
 
 
+def test_only_tensors_are_drawn():
+    with pytest.raises(TypeError, match="Tensor"):
+        viz.graph(3)
+
+
 def test_pictures_name_the_extra():
     if importlib.util.find_spec("graphviz") is not None:
         pytest.skip("Graphviz is installed")
