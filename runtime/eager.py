@@ -243,6 +243,7 @@ __all__ = [
     "isreal", "kron", "kthvalue", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace",
     "load", "log", "log10", "log1p", "log1p_", "log2", "log_", "log_softmax", "logaddexp", "logaddexp2",
     "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
+    "get_rng_state", "set_rng_state",
     "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter",
     "masked_select", "matmul", "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min",
     "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv",

@@ -58,6 +58,23 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(seed)
 
 
+def get_rng_state() -> Any:
+    """The state of the random numbers of this library, for `set_rng_state`.
+
+    >>> state = sg.get_rng_state()
+    >>> x = sg.rand(2)
+    >>> sg.set_rng_state(state)
+    >>> sg.equal(x, sg.rand(2))
+    True
+    """
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Any) -> None:
+    """Go back to a state from `get_rng_state`."""
+    default_generator.set_state(new_state)
+
+
 def _random(generator: Generator | None) -> np.random.Generator:
     return (generator or default_generator).random
 
@@ -145,6 +162,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -
     return _placed(_random(generator).random(a.shape) < chance, input.dtype, input.device, False)
 
 
+@public("multinomial")
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
 ) -> Tensor:
@@ -272,7 +290,8 @@ _in_place("bernoulli_", "BernoulliBackward2", _chance, "1 with the chance `p` (0
 FUNCTIONS.update({
     f.__name__: f
     for f in (
-        manual_seed, rand, randn, randint, randperm, normal, multinomial, rand_like, randn_like, randint_like,
+        get_rng_state, manual_seed, set_rng_state, rand, randn, randint, randperm, normal, rand_like,
+        randn_like, randint_like,
     )
 })  # fmt: skip
 FUNCTIONS["Generator"] = Generator

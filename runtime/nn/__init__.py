@@ -135,7 +135,7 @@ from srcgrad.runtime.nn.pooling import (
     MaxPool2d,
     MaxPool3d,
 )
-from srcgrad.runtime.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from srcgrad.runtime.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from srcgrad.runtime.nn.spatial import (
     ChannelShuffle,
     CosineSimilarity,
@@ -149,7 +149,7 @@ from srcgrad.runtime.nn.spatial import (
 )
 
 __all__ = [
-    "FeatureAlphaDropout",
+    "FeatureAlphaDropout", "RNNBase", "RNNCellBase",
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AlphaDropout", "AvgPool1d", "AvgPool2d", "AvgPool3d",
     "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "Buffer",

@@ -323,8 +323,12 @@ class Module:
     # -- state
 
     def get_extra_state(self) -> Any:
-        """What `state_dict` should hold beside parameters and buffers; to be overridden."""
+        """What `state_dict` holds beside parameters and buffers, under `_extra_state`; to be overridden."""
         return None
+
+    def set_extra_state(self, state: Any) -> None:
+        """What `load_state_dict` does with what `get_extra_state` gave; to be overridden with it."""
+        raise NotImplementedError(f"{type(self).__name__} has no `set_extra_state`")
 
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
@@ -337,6 +341,8 @@ class Module:
         for name, b in self._buffers.items():
             if b is not None and name not in self._not_persistent:
                 destination[prefix + name] = b if keep_vars else b.detach()
+        if type(self).get_extra_state is not Module.get_extra_state:
+            destination[prefix + "_extra_state"] = self.get_extra_state()
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars)
@@ -347,6 +353,10 @@ class Module:
         if not hasattr(state_dict, "items"):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         own = self.state_dict(keep_vars=True)
+        extra = {k: self.get_submodule(k.rpartition(".")[0]) for k in own if k.endswith("_extra_state")}
+        for key, module in extra.items():
+            if type(module).set_extra_state is Module.set_extra_state:
+                del own[key]
         missing = [k for k in own if k not in state_dict]
         unexpected = [k for k in state_dict if k not in own]
         errors = []
@@ -360,6 +370,9 @@ class Module:
             if key not in state_dict:
                 continue
             given = state_dict[key]
+            if key in extra:
+                extra[key].set_extra_state(given)
+                continue
             if not isinstance(given, Tensor):
                 errors.append(
                     f'While copying the parameter named "{key}", expected a Tensor from checkpoint but '

@@ -75,7 +75,9 @@ def _backwards(step: Any, times: list[Tensor], first: Any, weights: Any) -> tupl
     return outputs[::-1], state
 
 
-class _Recurrent(Module):
+class RNNBase(Module):
+    """What `RNN`, `LSTM` and `GRU` share."""
+
     gates = 1
     states = 1
 
@@ -235,7 +237,7 @@ class _Recurrent(Module):
         return out
 
 
-class RNN(_Recurrent):
+class RNN(RNNBase):
     """`h = tanh(W x + U h)` (or relu) along a sequence."""
 
     def __init__(self, *args: Any, nonlinearity: str = "tanh", **keywords: Any):
@@ -248,7 +250,7 @@ class RNN(_Recurrent):
         return _rnn(self.nonlinearity)
 
 
-class LSTM(_Recurrent):
+class LSTM(RNNBase):
     """Long short-term memory (gates i, f, g, o)."""
 
     gates, states = 4, 2
@@ -257,7 +259,7 @@ class LSTM(_Recurrent):
         return _lstm
 
 
-class GRU(_Recurrent):
+class GRU(RNNBase):
     """Gated recurrent units (gates r, z, n)."""
 
     gates = 3
@@ -266,7 +268,9 @@ class GRU(_Recurrent):
         return _gru
 
 
-class _Cell(Module):
+class RNNCellBase(Module):
+    """What `RNNCell`, `LSTMCell` and `GRUCell` share."""
+
     gates = 1
     states = 1
 
@@ -306,7 +310,7 @@ class _Cell(Module):
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False") + other
 
 
-class RNNCell(_Cell):
+class RNNCell(RNNCellBase):
     """One step of an RNN."""
 
     def __init__(
@@ -325,7 +329,7 @@ class RNNCell(_Cell):
         return _rnn(self.nonlinearity)
 
 
-class LSTMCell(_Cell):
+class LSTMCell(RNNCellBase):
     """One step of an LSTM."""
 
     gates, states = 4, 2
@@ -334,7 +338,7 @@ class LSTMCell(_Cell):
         return _lstm
 
 
-class GRUCell(_Cell):
+class GRUCell(RNNCellBase):
     """One step of a GRU."""
 
     gates = 3
