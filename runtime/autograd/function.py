@@ -240,6 +240,7 @@ class Function:
         ctx._like = [stand_in(o._array) if isinstance(o, Tensor) else None for o in outputs]
         made = [_adopted(ctx, o, i, args) for i, o in enumerate(outputs)]
         ctx._keep(made)
+        ctx._dirty = ctx._constant = ()  # a result that holds its own node would be a cycle
         if modes.watched:
             announce(ctx)
         return tuple(made) if several else made[0]

@@ -6,6 +6,7 @@ import gc
 import sys
 import weakref
 
+import numpy as np
 import pytest
 
 import srcgrad as sg
@@ -74,6 +75,62 @@ def test_results_that_save_themselves_make_no_cycle():
         assert dead[0]() is None and dead[1]() is None
     finally:
         gc.enable()
+
+
+class Shifted(sg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x.add_(1))
+        ctx.save_for_backward(y := x.exp())
+        return x, y
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return g + h * ctx.saved_tensors[0]
+
+
+def _twice_differentiated(x):
+    (g,) = sg.autograd.grad((x**3).sum(), x, create_graph=True)
+    g.sum().backward()
+
+
+def _watched(x):
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: g * 2)
+    (y[0] * y.view(-1).sum()).sum().backward()
+
+
+def _packed(x):
+    packed = sg.nn.utils.rnn.pack_sequence([x, x[:2]])
+    sg.nn.LSTM(3, 2, bidirectional=True)(packed)[0].data.sum().backward()
+
+
+COMPILED = sg.compile(lambda a: (np.tanh(a) ** 2).sum())
+PROGRAMS = {
+    "function": lambda x: sum(Shifted.apply(x * 1)).sum().backward(),
+    "double": _twice_differentiated,
+    "hooks": _watched,
+    "packed": _packed,
+    "bridge": lambda x: COMPILED(x).backward(),
+    "attention": lambda x: sg.nn.MultiheadAttention(3, 1)(x, x, x)[0].sum().backward(),
+    "numpy": lambda x: np.sum(np.concatenate([np.sin(x), x])).backward(),
+    "jacobian": lambda x: sg.autograd.functional.jacobian(lambda a: a.exp(), x.detach()),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nothing_is_left_to_the_collector(name):
+    for _ in range(2):  # the first run compiles and fills caches
+        gc.collect()
+        gc.disable()
+        try:
+            PROGRAMS[name](sg.randn(3, 3, requires_grad=True))
+            left = gc.collect()
+        finally:
+            gc.enable()
+    assert left == 0
 
 
 def test_leaf_gradients_own_their_memory():
