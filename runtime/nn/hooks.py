@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -51,7 +52,13 @@ def watch_backward(module: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...],
                     if got is not None:
                         grads = got if isinstance(got, tuple) else (got,)
                 seen["out"] = grads
-                if entry is None:
+                if entry is None and module._backward_hooks:
+                    warnings.warn(
+                        "Full backward hook is firing when gradients are computed with respect to module "
+                        "outputs since no inputs require gradients.",
+                        UserWarning,
+                        stacklevel=6,
+                    )
                     for hook in list(module._backward_hooks.values()):
                         hook(module, tuple(None for _ in args), grads)
                 return grads
