@@ -179,10 +179,13 @@ def _plain_nll(x: Tensor, i: Any, reduction: str) -> Tensor | None:
     if (min(i.tolist()) if len(i) < 32 else np.minimum.reduce(i)) < 0:
         return None
     try:
-        picked = -a[neural_loss.rows(len(i)), i]
+        picked = a[neural_loss.rows(len(i)), i]
     except IndexError:
         return None
-    out = wrap(_over(picked, reduction))
+    if reduction == "mean":
+        out = wrap(np.add.reduce(picked, None) / a.dtype.type(-len(i)))
+    else:
+        out = wrap(_over(-picked, reduction))
     if (x._history is not None or x._more is not None) and tracked((x,)):
         record_beside(NLL, out, x, (i, None, None, reduction))
     return out
