@@ -49,10 +49,11 @@ class Aliases:
         effects: Callable[[Any, Any], Any],
         scope: Any,
         mirrored: bool = False,
+        contents_written: Callable[[Any, Any], set[str]] = lambda op, value: set(),
     ) -> None:
         self.source, self.tree, self.facts, self.effects = source, tree, facts, effects
         self.active, self.varied, self.scope = active, varied, scope
-        self.mirrored = mirrored
+        self.mirrored, self.contents_written = mirrored, contents_written
         self.shared: list[tuple[int, str, str]] = []
         """(Statement that writes into a name, name, another name that may see it), where the derivatives
         share memory too: in forward mode, which does to the tangents what the primal does to the values, and
@@ -142,7 +143,9 @@ class Aliases:
             ):
                 return [value.func.value.id]
             if op.kind in ("call", "dispatch"):
-                return sorted(self.effects(op, value)[0])
+                return sorted(self.effects(op, value)[0]) + [
+                    n + "*" for n in self.contents_written(op, value)
+                ]
             if isinstance(value.func, gast.Attribute) and value.func.attr in MUTATORS and op.kind == "inert":
                 return [value.func.value.id] if isinstance(value.func.value, gast.Name) else []
         return []
@@ -382,7 +385,8 @@ class Aliases:
                 continue  # an element that is updated and put back at once
             outside = other not in self.facts or (other in self.late and self.callable_later(other, r, live))
             if other != n and (other in live or outside) and ({n, other} & self.varied):
-                if self.mirrored and {n, other} <= self.varied and not outside:
+                inside_call = token != n and isinstance(getattr(s, "value", None), gast.Call)
+                if self.mirrored and {n, other} <= self.varied and not outside and not inside_call:
                     self.shared.append((id(s), n, other))
                     continue
                 if (

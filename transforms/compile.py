@@ -257,7 +257,15 @@ class Unit:
         if not mirrored:
             self.active = active_names(tree.body, facts, inputs, outputs, self.effects)
         self.aliases = Aliases(
-            self.source, tree, facts, self.active, self.taint.names, self.effects, self.scope, mirrored
+            self.source,
+            tree,
+            facts,
+            self.active,
+            self.taint.names,
+            self.effects,
+            self.scope,
+            mirrored,
+            self.contents_written,
         )
         if self.aliases.shared:
             shared = [(n, other) for _, n, other in self.aliases.shared]
@@ -564,6 +572,23 @@ class Unit:
                     names.add(a.id)
         return names, shares
 
+    def contents_written(self, op: Any, value: Any) -> set[str]:
+        """Containers among the arguments of a call which may write into what they hold."""
+        callee = self.callee_of(op.function, value) if op.kind == "call" and op.function is not None else None
+        if callee is None or self.source.filename.startswith("<srcgrad"):
+            return set()
+        bound = bind(self.parameters_of(callee), value, callee)
+        written, _ = self.compiler.precise_effects(callee, self.classes(bound))
+        found = set()
+        for p, atoms in bound.items():
+            if any(mark + p + "*" in written for mark in ("", "?", "!")):
+                for a in atoms:
+                    fact = self.interpreter.all.get(getattr(a, "id", ""), UNKNOWN)
+                    held = facts_module.element(fact).kind if fact.kind in ("list", "tuple") else "unknown"
+                    if fact.kind in ("list", "tuple", "dict") and held not in ("scalar", "string", "none"):
+                        found.add(a.id)
+        return found
+
     def unsure(self) -> set[str]:
         """Variables that are compared at run time, whether they share memory, and may be unbound then."""
         bound = {p.id for p in dataflow.parameters(self.tree)}
@@ -848,7 +873,8 @@ class Compiler:
         self, callee: Callee, classes: tuple[tuple[str, type], ...] = ()
     ) -> tuple[set[str], bool]:
         """Like `effects`, with `p*` for a parameter of which something that it holds may be written, `~p` for
-        one that may be changed by a list's or dict's method."""
+        one that may be changed by a list's or dict's method, `!p*` for `p[i] += x`: it writes into an array
+        that `p` holds."""
         key = (callee.key, classes)
         if callee.function.__module__ == "dataclasses":  # the dispatcher writes out what they do
             return set(), True
@@ -1045,6 +1071,7 @@ def _effects(
                 to = s.target
                 if not isinstance(to, gast.Name):
                     written.update(roots(to.value))
+                    written.update("!" + r for r in contents(to.value))  # an array that it holds
                     put(to.value, [s.value])
                 else:
                     written.update({to.id} & outer)

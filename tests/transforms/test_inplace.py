@@ -667,3 +667,61 @@ def test_a_result_of_an_early_return_that_is_written_later():
     for x in (np.array([0.7, 0.2]), np.array([0.2, 0.7]), np.array([0.2, 0.3])):
         expected = [(f(x + 1e-6 * e) - f(x - 1e-6 * e)) / 2e-6 for e in np.eye(2)]
         np.testing.assert_allclose(grad(f)(x), expected, rtol=1e-7)
+
+
+# Arrays inside containers that a function changes -----------------------------------------------------------
+
+
+def doubles_the_first(parts):
+    q = parts[0]
+    q *= 2.0
+
+
+def doubles_each(parts):
+    for q in parts:
+        q *= 2.0
+
+
+def multiplies(pair):
+    a, b = pair
+    a *= b
+
+
+def doubles_an_item(d):
+    d["a"] *= 2.0
+
+
+def sets_an_entry(d):
+    d["a"][0] = 2.0
+
+
+@pytest.mark.parametrize(
+    "change, held",
+    [
+        (doubles_the_first, lambda y, x: [y]),
+        (doubles_each, lambda y, x: [y, y * 2]),
+        (multiplies, lambda y, x: (y, x)),
+        (doubles_an_item, lambda y, x: {"a": y}),
+        (sets_an_entry, lambda y, x: {"a": y}),
+    ],
+)
+def test_arrays_inside_a_container_that_a_call_changes(change, held):
+    """Right, or refused."""
+
+    def f(x):
+        y = x * 1.0
+        parts = held(y, x)
+        change(parts)
+        return np.sum(y * y)
+
+    x = np.array([0.7, -1.2])
+    expected = [(f(x + 1e-6 * e) - f(x - 1e-6 * e)) / 2e-6 for e in np.eye(2)]
+    for slope in (
+        lambda: grad(f)(x.copy()),
+        lambda: [srcgrad.jvp(f, (x.copy(),), (e,))[1] for e in np.eye(2)],
+    ):
+        try:
+            found = slope()
+        except srcgrad.SrcgradError:
+            continue
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
