@@ -13,7 +13,7 @@ what it shared). A token is a name, `x`, or what a container holds, `x*`.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import gast
@@ -29,7 +29,7 @@ from srcgrad.transforms.read import Source, fail
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import root
 from srcgrad.transforms.tree.scope import MISSING
-from srcgrad.transforms.tree.sharing import memory_of
+from srcgrad.transforms.tree.sharing import memory_of, shares
 
 VALUES = ("scalar", "string", "none", "module", "function")
 Relation = dict[str, set[str]]
@@ -37,7 +37,9 @@ Relation = dict[str, set[str]]
 
 class Aliases:
     """`effects(operation)` tells for a call of a Python function: (parameters it writes into, may its result
-    share memory with an argument), by the names of the arguments."""
+    share memory with an argument), by the names of the arguments; `contents_written(operation)` the
+    containers among these which may hold arrays that it writes. `seen_by_caller` are parameters whose new
+    value the caller goes on with."""
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class Aliases:
         scope: Any,
         mirrored: bool = False,
         contents_written: Callable[[Any, Any], set[str]] = lambda op, value: set(),
+        seen_by_caller: Collection[str] = (),
     ) -> None:
         self.source, self.tree, self.facts, self.effects = source, tree, facts, effects
         self.active, self.varied, self.scope = active, varied, scope
@@ -74,13 +77,16 @@ class Aliases:
         """Variables that functions which are kept read when they are called."""
         self.parameters = {p.id for p in dataflow.parameters(tree)}
         self.written_parameters: set[str] = set()
+        self.written_tokens: set[str] = set()
+        """The same, with `p*` for what a parameter holds."""
         self.guards: list[tuple[int, str, str]] = []
         self.exposed: set[str] = set()
         self.repeated: set[str] = set()
         """Containers that hold one mutable object in several places."""
         """Classes of memory that the caller writes after the call."""
         self.shared_result = False
-        dataflow.liveness(tree.body, set(), self.live)
+        *body, last = tree.body
+        dataflow.liveness(body, dataflow.free_names(last) | set(seen_by_caller), self.live)
         self.number(tree.body, ())
         self.collect(tree.body)
         self.given = {n for s in statements(tree.body) for n in self.arguments(s)}
@@ -322,14 +328,14 @@ class Aliases:
                 if op.rule is not None and op.rule.alias == "elements":
                     if facts_module.element(self.facts.get(n, UNKNOWN)).kind not in VALUES:
                         link(v + "*", held[n] | self.views(n, shared[n]))
-                elif op.rule is not None and op.rule.shares(len(op.operands)):
+                elif op.rule is not None and shares(op.rule, len(op.operands), value):
                     if op.function is not trees.built:
                         link(v, shared[n] | held[n])
                     if fact.kind in ("list", "tuple", "unknown", "instance"):
                         link(v + "*", shared[n] | held[n])
             elif op.kind in ("call", "dispatch"):
-                if self.effects(op, value)[1]:
-                    if not makes_object(op.function):
+                if kept := self.effects(op, value)[1]:
+                    if kept == "itself" and not makes_object(op.function):
                         link(v, shared[n] | held[n])
                     link(v + "*", shared[n] | held[n])
         if sources:
@@ -409,10 +415,9 @@ class Aliases:
                     self.guards.append((id(s), n, other))
                     continue
                 raise self.refusal(s, n, other)
-        if n in self.parameters or any(t.rstrip("*") in self.parameters for t in r.get(n, ())):
-            self.written_parameters |= {n} & self.parameters | {
-                t.rstrip("*") for t in r.get(n, ())
-            } & self.parameters
+        tokens = {t for t in {token, *r.get(token, ())} if t.rstrip("*") in self.parameters}
+        self.written_tokens |= tokens
+        self.written_parameters |= {t.rstrip("*") for t in tokens}
 
     def callable_later(self, n: str, r: Relation, live: set[str]) -> bool:
         """May a function that has captured the variable `n` be called from here on?"""
@@ -475,7 +480,7 @@ class Aliases:
             return value.value.id if basic_index(value.slice) else None
         if op.kind == "rule":
             arrays = {n for _, n in op.operands if self.kind(n) not in VALUES}
-            if op.rule is None or not op.rule.shares(len(op.operands)):
+            if op.rule is None or not shares(op.rule, len(op.operands), value):
                 return None
             if len(arrays) == 1 and self.kind(min(arrays)) == "array":
                 return min(arrays)

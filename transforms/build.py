@@ -25,6 +25,7 @@ from srcgrad.transforms.compile import (
     classes_of,
     fact_of,
     hashable,
+    settled,
     weakened,
 )
 from srcgrad.transforms.facts import Fact
@@ -91,23 +92,26 @@ def _emit(
 ) -> Emitted:
     argnums = df.argnums if df.argnames is None else (0 if isinstance(df.argnames, str) else (0,))
     names = tuple(dict.fromkeys(w.partition(":")[0] for w in wanted))
-    compiler = Compiler(classes)
-    unit = Unit(compiler, Callee(function), given, names)
-    emitter = Emitter(compiler, unit)
-    emitter.compiler_floating = emitter.compiler_floats = floating
-    made, text = emitter.gradient(argnums, df.with_value, df.has_aux, wanted)
-    texts = [text]
-    seen: list[Pair] = []
 
-    def visit(pairs: list[Pair]) -> None:
-        for p in pairs:
-            if p not in seen:
-                seen.append(p)
-                texts.extend(p.sources)
-                visit(p.uses)
+    def make(compiler: Compiler) -> Emitted:
+        unit = Unit(compiler, Callee(function), given, names)
+        emitter = Emitter(compiler, unit)
+        emitter.compiler_floating = emitter.compiler_floats = floating
+        made, text = emitter.gradient(argnums, df.with_value, df.has_aux, wanted)
+        texts = [text]
+        seen: list[Pair] = []
 
-    visit(emitter.uses)
-    return Emitted(made, "\n\n\n".join(t.rstrip() for t in texts) + "\n", compiler.dependencies())
+        def visit(pairs: list[Pair]) -> None:
+            for p in pairs:
+                if p not in seen:
+                    seen.append(p)
+                    texts.extend(p.sources)
+                    visit(p.uses)
+
+        visit(emitter.uses)
+        return Emitted(made, "\n\n\n".join(t.rstrip() for t in texts) + "\n", compiler.dependencies())
+
+    return settled(make, classes)
 
 
 def compile_call(
@@ -158,30 +162,35 @@ def compile_call(
     if known is not None and stale(known[2]):
         known = None  # a function that it calls was defined anew
     if known is None:
-        compiler = Compiler(seen)
-        written, _ = compiler.effects(callee, classes_of(given), arrays_of(given))
-        touched = [
-            n
-            for n in given
-            if (n in written and _mutable(given[n]))
-            or ("?" + n in written and given[n].kind in ("array", "list", "dict"))
-        ]
-        if touched:
-            code = function.__code__
-            raise AliasError(
-                f"{code.co_filename}:{code.co_firstlineno}: `{function.__qualname__}` writes into its "
-                f"argument `{touched[0]}`, which a differentiated caller can't follow here. Let it return a "
-                "new value instead."
-            )
-        pair = compiler.pair(
-            callee, given, wanted, exposed=frozenset({*given, "return"}) if exposed else frozenset()
-        )
-        halves = (pair.forward.cell_contents, pair.reverse.cell_contents)
-        known = _CALLS[key] = (*halves, compiler.dependencies(), fixed)
+
+        def make(compiler: Compiler) -> Any:
+            _refuse_writes(compiler, callee, given)
+            seen_later = frozenset({*given, "return"}) if exposed else frozenset[str]()
+            pair = compiler.pair(callee, given, wanted, exposed=seen_later)
+            return pair.forward.cell_contents, pair.reverse.cell_contents, compiler.dependencies(), fixed
+
+        known = _CALLS[key] = settled(make, seen)
     reverse = known[1]
     if len(wanted) == 1:
         reverse = _single(reverse)
     return known[0], reverse, tuple(parameters)
+
+
+def _refuse_writes(compiler: Compiler, callee: Callee, given: dict[str, Fact]) -> None:
+    written, _ = compiler.effects(callee, classes_of(given), arrays_of(given))
+    touched = [
+        n
+        for n in given
+        if (n in written and _mutable(given[n]))
+        or ("?" + n in written and given[n].kind in ("array", "list", "dict"))
+    ]
+    if touched:
+        code = callee.function.__code__
+        raise AliasError(
+            f"{code.co_filename}:{code.co_firstlineno}: `{callee.function.__qualname__}` writes into its "
+            f"argument `{touched[0]}`, which a differentiated caller can't follow here. Let it return a "
+            "new value instead."
+        )
 
 
 def _mutable(fact: Fact) -> bool:

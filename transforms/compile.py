@@ -13,15 +13,13 @@ One derivative is compiled per function, kinds of arguments and set of different
 
 from __future__ import annotations
 
-import bisect
 import importlib
 import inspect
-import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import gast
 import numpy as np
@@ -30,15 +28,17 @@ import srcgrad.runtime.rules.emitted
 import srcgrad.runtime.rules.kinds  # noqa: F401 (files its rules)
 from srcgrad.runtime import dispatch, late, library, trees
 from srcgrad.runtime.dependencies import Dependency
-from srcgrad.runtime.errors import AliasError, ArgumentError, NoRule, UnsupportedSyntax
+from srcgrad.runtime.errors import AliasError, ArgumentError, NoRule, SrcgradError, UnsupportedSyntax
 from srcgrad.runtime.rules import table
 from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms import resolve
 from srcgrad.transforms.activity import active as active_names
 from srcgrad.transforms.activity import statements
-from srcgrad.transforms.aliases import Aliases, makes_object
+from srcgrad.transforms.aliases import Aliases
+from srcgrad.transforms.callee import Callee, bind, discrete, only_computes
 from srcgrad.transforms.check import check
 from srcgrad.transforms.desugar import desugar, ends
+from srcgrad.transforms.effects import effects_of, places
 from srcgrad.transforms.facts import BOTTOM, UNKNOWN, Fact, Interpreter
 from srcgrad.transforms.load import load
 from srcgrad.transforms.normalize import MUTATORS, normalize
@@ -66,92 +66,23 @@ from srcgrad.transforms.tree.generators import collected
 from srcgrad.transforms.tree.names import Names, identifiers, stem
 from srcgrad.transforms.tree.results import name_results
 from srcgrad.transforms.tree.scope import MISSING, Scope
-from srcgrad.transforms.tree.sharing import FRESH_METHODS
 from srcgrad.transforms.tree.sight import Sight
 from srcgrad.transforms.tree.taint import Taint
 from srcgrad.transforms.views import resolve_views
 from srcgrad.transforms.write import unparse
 
-DISCRETE = {
-    *(
-        len,
-        isinstance,
-        issubclass,
-        range,
-        print,
-        str,
-        repr,
-        type,
-        hasattr,
-        id,
-        int,
-        round,
-        bool,
-        any,
-        all,
-        callable,
-        hash,
-    ),
-    *(format, ord, chr, input, open, slice, set, frozenset, bytes, divmod, iter),
-}
-DISCRETE -= {set, frozenset, divmod, iter}
 FAMILY_SEPARATOR = "_"
 
-
-def discrete(function: Any) -> bool:
-    """Does the result of calling `function` never carry a derivative?"""
-    try:
-        if function in DISCRETE or function in (bisect.bisect, bisect.bisect_left, bisect.bisect_right):
-            return True
-    except TypeError:
-        return False
-    rule = table.find(function)
-    if rule is not None:
-        return not rule.differentiable and rule.alias == "fresh"
-    module = (getattr(function, "__module__", None) or "").split(".")[0]
-    return module in (
-        "logging",
-        "warnings",
-        "time",
-        "random",
-        "datetime",
-        "pprint",
-        "traceback",
-    ) or isinstance(getattr(function, "__self__", None), _loggers())
+T = TypeVar("T")
 
 
-def _loggers() -> tuple[type, ...]:
-    logging = sys.modules.get("logging")
-    return (logging.Logger,) if logging is not None else ()
+class WritesMore(Exception):
+    """A function turned out to write into more of its parameters than its text tells: it calls functions that
+    it is given, or that it takes out of containers."""
 
-
-@dataclass
-class Callee:
-    """A Python function to differentiate, or a function defined inside another one (`definition`, with its
-    parent)."""
-
-    function: types.FunctionType
-    definition: Any = None
-    parent: Any = None
-    captured: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> Any:
-        # Functions that share their code may differ in their defaults and in what they have captured.
-        return (self.function if self.definition is None else id(self.definition), self.captured)
-
-    @property
-    def name(self) -> str:
-        if self.definition is not None:
-            return str(self.definition.name)
-        called = self.function.__name__
-        return (
-            "lambda_"
-            if called == "<lambda>"
-            else called
-            if called.isidentifier()
-            else re.sub(r"\W+", "_", called)
-        )
+    def __init__(self, callee: Callee, tokens: set[str]) -> None:
+        super().__init__(callee.name)
+        self.place, self.tokens = callee.place, tokens
 
 
 class Unit:
@@ -266,7 +197,10 @@ class Unit:
             self.scope,
             mirrored,
             self.contents_written,
+            set(self.mutated),
         )
+        if not root:
+            self.compiler.confirm(callee, self.aliases.written_tokens, given)
         if self.aliases.shared:
             shared = [(n, other) for _, n, other in self.aliases.shared]
             self.active |= active_names(tree.body, facts, inputs, outputs, self.effects, shared)
@@ -280,7 +214,78 @@ class Unit:
         if "return" in exposed:
             self.aliases.exposed |= {self.aliases.find(n) for n in outputs}
         self.refuse_hidden_writes(tree)
+        self.examine_calls(tree)
         tree.body[:0] = self.entry_guards()
+
+    def examine_calls(self, tree: Any) -> None:
+        """Looks into the functions that call what their text does not name, of calls that will not be
+        compiled: what they write may matter."""
+        for s in statements(tree.body):
+            if isinstance(s, (gast.FunctionDef, gast.ClassDef)):
+                continue
+            seen = s.value if isinstance(s, (gast.Assign, gast.Expr)) else None
+            if isinstance(s, gast.Assign) and dataflow.head_binds(s) & self.active:
+                continue
+            if (
+                isinstance(s, gast.Expr)
+                and isinstance(seen, gast.Call)
+                and resolve.operation(seen).kind == "dispatch"
+            ):
+                self.refuse_unknown(s, resolve.operation(seen))
+            for e in dataflow.head_nodes(s):
+                if not isinstance(e, gast.Call):
+                    continue
+                function = resolve.operation(e).function if e is seen else self.lookup(e.func)
+                callee = self.callee_of(function, e) if table.find(function) is None else None
+                if callee is not None and not (e is seen and set(self.aliases.written(s)) & self.active):
+                    self.examine(e if hasattr(e, "lineno") else s, callee, e)
+
+    def refuse_unknown(self, s: Any, op: Any) -> None:
+        """A call for its effect, of what is only known when it runs."""
+        called = s.value.func
+        names = [n for _, n in op.operands] + ([called.id] if isinstance(called, gast.Name) else [])
+        facts = self.interpreter.all
+        changing = [
+            n
+            for n in names
+            if n in (self.taint.names if n in facts else self.active)
+            and facts.get(n, UNKNOWN).kind not in ("scalar", "string", "none", "function")
+        ]
+        if changing and not only_computes(op.function):
+            what = f"cannot tell whether `{written(s.value, op.function)}` writes into `{changing[0]}`"
+            out = "Use its result, or write the update out."
+            raise fail(UnsupportedSyntax, self.source, op.node, what, out)
+
+    def examine(self, at: Any, callee: Callee, e: Any) -> None:
+        try:
+            bound = bind(self.parameters_of(callee), e, callee)
+        except Exception:  # no source
+            return
+        written, _ = self.compiler.precise_effects(callee, self.classes(bound))
+        given = {
+            p: weakened(self.interpreter.all.get(getattr(a[0], "id", ""), getattr(a[0], "fact", UNKNOWN)), p)
+            for p, a in bound.items()
+            if len(a) == 1
+        }
+        unsure = [
+            (p, a.id)
+            for p, atoms in bound.items()
+            if {"%" + p, "%" + p + "*"} & written
+            for a in atoms
+            if isinstance(a, gast.Name)
+            and a.id in self.taint.names
+            and self.interpreter.all.get(a.id, UNKNOWN).kind not in ("scalar", "string", "none", "function")
+        ]
+        if not unsure:
+            return
+        try:
+            self.compiler.examine(callee, given, tuple(p for p, _ in unsure))
+        except SrcgradError as error:
+            what = f"cannot tell whether `{callee.name}` writes into `{unsure[0][1]}`: "
+            what += str(error).splitlines()[0]
+            raise fail(
+                UnsupportedSyntax, self.source, at, what, "Use its result, or write the update out."
+            ) from error
 
     def refuse_hidden_writes(self, tree: Any) -> None:
         """Calls inside expressions that carry no derivative, such as a test, may not write into what does: no
@@ -365,7 +370,7 @@ class Unit:
             if not isinstance(s, (gast.Assign, gast.AugAssign)) or not self.taint.expr(s.value):
                 continue
             for to in s.targets if isinstance(s, gast.Assign) else [s.target]:
-                for place in _places(to):
+                for place in places(to):
                     owner = root(place)
                     if (
                         isinstance(place, (gast.Subscript, gast.Attribute))
@@ -544,15 +549,15 @@ class Unit:
                     env[n] = fact if fact.kind == "closure" else weakened(fact, n)
         return self.compiler.result_fact(callee, args, keywords, env)
 
-    def effects(self, op: Any, value: Any) -> tuple[set[str], bool]:
+    def effects(self, op: Any, value: Any) -> tuple[set[str], str]:
         """(names of arguments whose memory a call may write, may the result share memory with an
         argument)."""
         if op.kind != "call" or op.function is None:
             kinds = {self.interpreter.all.get(n, UNKNOWN).kind for _, n in op.operands}
-            return set(), not kinds <= {"scalar", "string", "none", "function", "closure"}
+            return set(), "" if kinds <= {"scalar", "string", "none", "function", "closure"} else "itself"
         callee = self.callee_of(op.function, value)
         if callee is None:
-            return set(), True
+            return set(), "itself"
         bound = bind(self.parameters_of(callee), value, callee)
         arrays = arrays_of(
             {
@@ -575,17 +580,17 @@ class Unit:
     def contents_written(self, op: Any, value: Any) -> set[str]:
         """Containers among the arguments of a call which may write into what they hold."""
         callee = self.callee_of(op.function, value) if op.kind == "call" and op.function is not None else None
-        if callee is None or self.source.filename.startswith("<srcgrad"):
+        if callee is None:
             return set()
         bound = bind(self.parameters_of(callee), value, callee)
         written, _ = self.compiler.precise_effects(callee, self.classes(bound))
-        found = set()
+        found, immutable = set(), ("scalar", "string", "none")
         for p, atoms in bound.items():
             if any(mark + p + "*" in written for mark in ("", "?", "!")):
                 for a in atoms:
                     fact = self.interpreter.all.get(getattr(a, "id", ""), UNKNOWN)
                     held = facts_module.element(fact).kind if fact.kind in ("list", "tuple") else "unknown"
-                    if fact.kind in ("list", "tuple", "dict") and held not in ("scalar", "string", "none"):
+                    if fact.kind in ("list", "tuple", "dict", "instance") and held not in immutable:
                         found.add(a.id)
         return found
 
@@ -659,26 +664,6 @@ def drop_parameters(args: Any, names: set[str]) -> None:
         d for p, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if p.id not in names
     ]
     args.kwonlyargs = [p for p in args.kwonlyargs if p.id not in names]
-
-
-def bind(args: Any, node: Any, callee: Callee) -> dict[str, list[Any]]:
-    """Which atoms of a call without stars each parameter receives."""
-    bound: dict[str, list[Any]] = {}
-    captured = [gast.Name(now, gast.Load(), None, None) for _, now in getattr(node, "captured", ())]
-    for free, atom in zip(callee.captured, captured, strict=False):
-        bound[free] = [atom]
-    positional = [p.id for p in args.posonlyargs + args.args]
-    for p, atom in zip(positional, node.args, strict=False):
-        bound[p] = [atom]
-    if args.vararg is not None:
-        bound[args.vararg.id] = list(node.args[len(positional) :])
-    named = set(positional) - {p.id for p in args.posonlyargs} | {p.id for p in args.kwonlyargs}
-    for k in node.keywords:
-        if k.arg in named:
-            bound[k.arg] = [k.value]
-        elif args.kwarg is not None:
-            bound.setdefault(args.kwarg.id, []).append(k.value)
-    return bound
 
 
 def fact_of_default(value: Any) -> Fact:
@@ -773,14 +758,17 @@ class Half:
 class Compiler:
     """One per root function: what has been analysed and emitted for it and for the functions it calls."""
 
-    def __init__(self, classes: Iterable[type] = ()) -> None:
-        """`classes` are those of objects that come with the arguments."""
+    def __init__(self, classes: Iterable[type] = (), written: dict[Any, set[str]] | None = None) -> None:
+        """`classes` are those of objects that come with the arguments; `written` tells for functions by their
+        place what they write beside what their text tells."""
+        self.written = written if written is not None else {}
         self.classes, self.roots = list(classes), set[Any]()
         self.pairs: dict[Any, Pair] = {}
         self.results: dict[Any, Fact] = {}
         self.running: set[Any] = set()
-        self.effect_cache: dict[Any, tuple[set[str], bool]] = {}
+        self.effect_cache: dict[Any, tuple[set[str], str]] = {}
         self.tangents: dict[Any, Any] = {}
+        self.examined: set[Any] = set()
         self.numbers: dict[str, int] = {"call": 1}
         self.scopes: list[Scope] = []
 
@@ -862,35 +850,48 @@ class Compiler:
         callee: Callee,
         classes: tuple[tuple[str, type], ...] = (),
         arrays: frozenset[str] = frozenset(),
-    ) -> tuple[set[str], bool]:
+    ) -> tuple[set[str], str]:
         """(parameters that a function may write into, may its result share memory with a parameter), from its
         text alone. `arrays` are parameters that receive arrays, which have no methods of lists."""
         written, shares = self.precise_effects(callee, classes)
-        by_lists = {w for w in written if w.startswith("~") and w.strip("~*") in arrays}
-        return {w.strip("~*") for w in written - by_lists}, shares
+        vain = {w for w in written if w.strip("?!~*") in arrays and (w.startswith("~") or w.endswith("*"))}
+        return {w.strip("!~*") for w in written - vain if not w.startswith("%")}, shares
 
     def precise_effects(
         self, callee: Callee, classes: tuple[tuple[str, type], ...] = ()
-    ) -> tuple[set[str], bool]:
-        """Like `effects`, with `p*` for a parameter of which something that it holds may be written, `~p` for
-        one that may be changed by a list's or dict's method, `!p*` for `p[i] += x`: it writes into an array
-        that `p` holds."""
+    ) -> tuple[set[str], str]:
+        """Like `effects`, with the marks of `effects_of`."""
         key = (callee.key, classes)
         if callee.function.__module__ == "dataclasses":  # the dispatcher writes out what they do
-            return set(), True
+            return set(), "itself"
         if key not in self.effect_cache:
-            self.effect_cache[key] = (set(), False)
+            self.effect_cache[key] = (set(), "")
             try:
                 tree = callee.definition if callee.definition is not None else read(callee.function).tree
             except Exception:
-                self.effect_cache[key] = (set(), True)
+                self.effect_cache[key] = (set(), "itself")
                 return self.effect_cache[key]
             for _ in range(4):
-                found = _effects(self, tree, callee, dict(classes))
+                found = effects_of(self, tree, callee, dict(classes))
+                found[0].update(self.written.get(callee.place, ()))
                 if found == self.effect_cache[key]:
                     break
                 self.effect_cache[key] = found
         return self.effect_cache[key]
+
+    def confirm(self, callee: Callee, tokens: set[str], given: dict[str, Fact]) -> None:
+        """Raise WritesMore unless what a function writes, as its analysis found, is what its text told."""
+        written, _ = self.precise_effects(callee, classes_of(given))
+        told = {w.lstrip("?!~") for w in written if not w.startswith("%")}
+        if more := tokens - told:
+            raise WritesMore(callee, more)
+
+    def examine(self, callee: Callee, given: dict[str, Fact], wanted: tuple[str, ...]) -> None:
+        """Raise WritesMore if a function, for such arguments, writes more than its text tells."""
+        key = (callee.key, tuple(sorted((k, hashable(v)) for k, v in given.items())), wanted)
+        if key not in self.examined:
+            self.examined.add(key)
+            Unit(self, callee, given, wanted, False)
 
     def scope(self, function: types.FunctionType, local: frozenset[str]) -> Scope:
         made = Scope(function, local)
@@ -940,6 +941,16 @@ class Compiler:
         return made
 
 
+def settled(make: Callable[[Compiler], T], classes: Iterable[type] = ()) -> T:
+    """What `make` makes with a compiler, once it knows what each function writes."""
+    written: dict[Any, set[str]] = {}
+    while True:
+        try:
+            return make(Compiler(classes, written))
+        except WritesMore as more:
+            written.setdefault(more.place, set()).update(more.tokens)
+
+
 def hashable(fact: Fact) -> Any:
     """A key that is equal for facts which mean the same to the compiler; objects and classes count by
     identity."""
@@ -949,304 +960,6 @@ def hashable(fact: Fact) -> Any:
     elif isinstance(items, tuple):
         items = tuple(hashable(i) if isinstance(i, Fact) else (repr(i[0]), hashable(i[1])) for i in items)
     return (fact.kind, fact.shape, fact.real, items, id(fact.const) if fact.known else None)
-
-
-def _effects(
-    compiler: Compiler, tree: Any, callee: Callee, classes: dict[str, type]
-) -> tuple[set[str], bool]:
-    """A quick look at a function's text: through which parameters it writes, and whether it may return
-    one."""
-    reach: dict[str, set[str]] = {p.id: {p.id} for p in dataflow.parameters(tree)}
-    for c in callee.captured:
-        reach[c] = {c}
-    holds = {n: {n + "*"} for n in reach}
-    """What the contents of a container may be, as `reach` tells what it may be itself."""
-    written: set[str] = set()
-    shares = False
-    own = {p.id for p in dataflow.parameters(tree)} | dataflow.bound_names(tree.body)
-    scope = Scope(callee.function, frozenset(own))
-    outer = {n for s in statements(tree.body) if isinstance(s, gast.Nonlocal) for n in s.names}
-    inner_functions = {
-        n.name: n for n in nodes.walk(tree) if isinstance(n, gast.FunctionDef) and n is not tree
-    }
-    local = {**getattr(tree, "siblings", {}), **inner_functions}
-
-    def roots(e: Any) -> set[str]:
-        """What an expression may be a part of."""
-        if isinstance(e, gast.Name):
-            return reach.get(e.id, set())
-        if isinstance(e, (gast.Subscript, gast.Attribute, gast.Starred)):
-            if isinstance(e, gast.Attribute) and e.attr in ("shape", "size", "ndim"):
-                return set()
-            return roots(e.value) | contents(e.value)
-        if isinstance(e, gast.NamedExpr):
-            return roots(e.value)
-        if isinstance(e, gast.Call):
-            found = scope.lookup(e.func)
-            if makes_object(found) or any(found is f for f in (list, dict, tuple, set, sorted)):
-                return set()
-        return set().union(*(roots(x) | (contents(x) if deep else set()) for x, deep in parts_of(e)))
-
-    def contents(e: Any) -> set[str]:
-        """What the elements of an expression's value may be a part of."""
-        if isinstance(e, gast.Name):
-            return holds.get(e.id, set())
-        if isinstance(e, (gast.Subscript, gast.Attribute, gast.Starred, gast.NamedExpr)):
-            return contents(e.value)
-        if isinstance(e, gast.Lambda):
-            return captured_by(e)
-        if isinstance(e, (gast.Tuple, gast.List)):
-            return set().union(*(roots(x) | contents(x) for x in e.elts))
-        if isinstance(e, gast.Dict):
-            return set().union(*(roots(x) | contents(x) for x in e.values))
-        return set().union(*(roots(x) | contents(x) for x, _ in parts_of(e)))
-
-    def captured_by(definition: Any) -> set[str]:
-        """What a function made here may read when it is called."""
-        found = dataflow.free_names(definition)
-        return set().union(*(reach.get(n, set()) | holds.get(n, set()) for n in found))
-
-    def parts_of(e: Any) -> list[tuple[Any, bool]]:
-        """The expressions of which another's value may be one, and whether it may be a part of them."""
-        if isinstance(e, gast.IfExp):
-            return [(e.body, False), (e.orelse, False)]
-        if isinstance(e, gast.BoolOp):
-            return [(x, False) for x in e.values]
-        if not isinstance(e, gast.Call):
-            return []
-        found = scope.lookup(e.func)
-        parts = [*e.args, *(k.value for k in e.keywords)]
-        rule = table.find(found) if found is not MISSING else None
-        if rule is not None and not rule.shares(len(parts)):
-            return []
-        if isinstance(found, types.FunctionType) and rule is None:
-            if not compiler.effects(Callee(found))[1]:
-                return []
-        elif isinstance(e.func, gast.Attribute):
-            if e.func.attr in FRESH_METHODS:
-                return []
-            parts.append(e.func.value)
-        elif found is not MISSING and found in (len, sum, abs, float, int, range, round):
-            return []
-        return [(p, True) for p in parts]
-
-    def put(owner: Any, values: list[Any]) -> None:
-        """Notes that a container receives values."""
-        start = root(owner)
-        if isinstance(start, gast.Name):
-            for v in values:
-                holds[start.id] = holds.get(start.id, set()) | roots(v) | contents(v)
-
-    def written_by_local(definition: Any, node: Any) -> set[str]:
-        """Through what a call of a function defined here, or beside this one, writes."""
-        free = tuple(sorted((dataflow.free_names(definition) | set(callee.captured)) & set(reach)))
-        called = Callee(callee.function, definition, None, free)
-        inner, _ = compiler.effects(called)
-        bound = bind(definition.args, node, called)
-        places = [(n, [name(n)]) for n in free] + list(bound.items())
-        return {
-            mark + r
-            for p, atoms in places
-            for mark in ("", "?")
-            if mark + p in inner
-            for a in atoms
-            for r in roots(a) | contents(a)
-        }
-
-    def visit(body: list[Any]) -> None:
-        nonlocal shares
-        for s in body:
-            if isinstance(s, (gast.Assign, gast.AnnAssign)) and s.value is not None:
-                for to in getattr(s, "targets", None) or [s.target]:
-                    for t, value, inside in _pairs(to, s.value):
-                        if isinstance(t, gast.Name):
-                            written.update({t.id} & outer)
-                            found_in = roots(value) | (contents(value) if inside else set())
-                            reach[t.id] = reach.get(t.id, set()) | found_in
-                            holds[t.id] = holds.get(t.id, set()) | contents(value)
-                        else:
-                            written.update(roots(t.value))
-                            put(t.value, [value])
-            elif isinstance(s, gast.AugAssign):
-                to = s.target
-                if not isinstance(to, gast.Name):
-                    written.update(roots(to.value))
-                    written.update("!" + r for r in contents(to.value))  # an array that it holds
-                    put(to.value, [s.value])
-                else:
-                    written.update({to.id} & outer)
-                    written.update(("?" + r) for r in roots(to))
-                    put(to, [s.value])
-            elif isinstance(s, gast.For):
-                for n in dataflow.stored(s.target):
-                    reach[n] = reach.get(n, set()) | roots(s.iter) | contents(s.iter)
-                    holds[n] = holds.get(n, set()) | contents(s.iter)
-            elif isinstance(s, gast.FunctionDef):
-                holds[s.name] = holds.get(s.name, set()) | captured_by(s)
-            elif isinstance(s, gast.Return) and s.value is not None:
-                shares = shares or bool(roots(s.value) | contents(s.value))
-            for e in nodes.walk(s) if not isinstance(s, (gast.FunctionDef, gast.ClassDef)) else ():
-                if isinstance(e, gast.NamedExpr):
-                    reach[e.target.id] = reach.get(e.target.id, set()) | roots(e.value)
-                    holds[e.target.id] = holds.get(e.target.id, set()) | contents(e.value)
-                if isinstance(e, gast.Call):
-                    if isinstance(e.func, gast.Attribute) and e.func.attr in MUTATING:
-                        mark = "~" if e.func.attr in OF_CONTAINERS else ""
-                        written.update(mark + r for r in roots(e.func.value))
-                        put(e.func.value, [*e.args, *(k.value for k in e.keywords)])
-                    if isinstance(e.func, gast.Name) and e.func.id in local:
-                        written.update(written_by_local(local[e.func.id], e))
-                    found, node = scope.lookup(e.func), e
-                    method = _method(e, classes, callee, tree)
-                    if method is not None:
-                        found, owner = method
-                        node = gast.Call(e.func, [owner, *e.args], e.keywords)
-                    if isinstance(found, types.FunctionType) and table.find(found) is None:
-                        try:
-                            args = read(found).tree.args
-                            bound = bind(args, node, Callee(found))
-                        except Exception:
-                            continue
-                        known = [
-                            (p, classes.get(a[0].id))
-                            for p, a in bound.items()
-                            if a and isinstance(a[0], gast.Name)
-                        ]
-                        inner, _ = compiler.precise_effects(
-                            Callee(found), tuple((p, c) for p, c in known if c is not None)
-                        )
-                        for p, atoms in bound.items():
-                            for a in atoms:
-                                if p + "*" in inner or "?" + p + "*" in inner:
-                                    written.update(contents(a))
-                                if "~" + p + "*" in inner:
-                                    written.update("~" + r for r in contents(a))
-                                if "~" + p in inner:
-                                    written.update("~" + r for r in roots(a))
-                                    put(a, [x for q, others in bound.items() if q != p for x in others])
-                                if p in inner:
-                                    written.update(roots(a))
-                                    put(a, [x for q, others in bound.items() if q != p for x in others])
-                                elif "?" + p in inner:
-                                    written.update("?" + r for r in roots(a))
-                    for k in e.keywords:
-                        if k.arg == "out":
-                            written.update(roots(k.value))
-                    of = getattr(found, "__self__", None)
-                    at_ = isinstance(of, np.ufunc) and getattr(found, "__name__", "") == "at"
-                    if (at_ or found is np.copyto or table.written_by(found)) and e.args:
-                        written.update(roots(e.args[0]))
-            for inner_body in dataflow.blocks(s):
-                visit(inner_body)
-
-    body = _versions(tree)
-    for _ in range(3):
-        visit(body)
-    return written, shares
-
-
-def _pairs(to: Any, value: Any) -> Iterator[tuple[Any, Any, bool]]:
-    """(target, value, is the target a part of what the value is taken apart into) of an assignment."""
-    displays = (gast.Tuple, gast.List)
-    if isinstance(to, displays) and isinstance(value, displays) and len(to.elts) == len(value.elts):
-        if not any(isinstance(e, gast.Starred) for e in [*to.elts, *value.elts]):
-            for t, v in zip(to.elts, value.elts, strict=True):
-                yield from _pairs(t, v)
-            return
-    for t in _places(to):
-        yield t, value, t is not to
-
-
-def _versions(tree: Any) -> list[Any]:
-    """The statements of a function, with a name of its own for each value that a variable is given in
-    straight line."""
-    shared = {n for s in tree.body for f in nodes.walk(s) if isinstance(f, SCOPED) for n in _of_others(f)}
-    bound = {p.id for p in dataflow.parameters(tree)}
-    now: dict[str, str] = {}
-    made: list[Any] = []
-    for s in tree.body:
-        to = s.targets[0] if isinstance(s, gast.Assign) and len(s.targets) == 1 else None
-        again = clone(s) if now else s
-        for n in nodes.walk(again) if now else ():
-            if isinstance(n, gast.Name):
-                n.id = now.get(n.id, n.id)
-        if isinstance(to, gast.Name) and to.id in bound - shared:
-            again = clone(again)
-            now[to.id] = again.targets[0].id = f"{to.id}@{len(made)}"
-        bound |= dataflow.bound_names([s])
-        made.append(again)
-    return made
-
-
-SCOPED = (gast.FunctionDef, gast.Lambda, gast.ClassDef, gast.Global, gast.Nonlocal)
-
-
-def _of_others(s: Any) -> Iterable[str]:
-    """Variables of the function around that a scope inside reads, or that a statement declares."""
-    if isinstance(s, (gast.Global, gast.Nonlocal)):
-        return list(s.names)
-    return dataflow.free_names(s.body if isinstance(s, gast.ClassDef) else s)
-
-
-def _method(e: Any, classes: dict[str, type], callee: Callee, tree: Any) -> Any:
-    """(function, receiver) for a call of a method of an argument whose class is known, or through
-    `super()`."""
-    func = e.func
-    if not isinstance(func, gast.Attribute):
-        if isinstance(func, gast.Name) and func.id in classes:
-            return facts_module.class_attribute(classes[func.id], "__call__"), func
-        return None
-    if isinstance(func.value, gast.Name) and func.value.id in classes:
-        return facts_module.class_attribute(classes[func.value.id], func.attr), func.value
-    first = next(iter(dataflow.parameters(tree)), None)
-    by_super = (
-        isinstance(func.value, gast.Call)
-        and getattr(func.value.func, "id", "") == "super"
-        and not func.value.args
-    )
-    if by_super and first is not None and first.id in classes:
-        cells = dict(
-            zip(callee.function.__code__.co_freevars, callee.function.__closure__ or (), strict=True)
-        )
-        order = classes[first.id].__mro__
-        if "__class__" in cells and cells["__class__"].cell_contents in order:
-            following = order[order.index(cells["__class__"].cell_contents) + 1 :]
-            found = next((vars(c)[func.attr] for c in following if func.attr in vars(c)), None)
-            return found, gast.Name(first.id, gast.Load(), None, None)
-    return None
-
-
-def _places(to: Any) -> list[Any]:
-    """The names, subscripts and attributes that an assignment target stores into."""
-    if isinstance(to, (gast.Tuple, gast.List)):
-        return [p for t in to.elts for p in _places(t)]
-    if isinstance(to, gast.Subscript) and isinstance(to.value, gast.Attribute) and to.value.attr == "flat":
-        return [gast.Subscript(to.value.value, to.slice, gast.Store())]
-    return _places(to.value) if isinstance(to, gast.Starred) else [to]
-
-
-"""Methods whose result is no part of the object."""
-MUTATING = {
-    *(
-        "append",
-        "extend",
-        "insert",
-        "pop",
-        "remove",
-        "clear",
-        "reverse",
-        "sort",
-        "update",
-        "popitem",
-        "setdefault",
-        "fill",
-    ),
-    *("put", "partition", "resize", "itemset", "add", "discard"),
-}
-
-
-OF_CONTAINERS = MUTATING - {"sort", "fill", "put", "partition", "resize", "itemset"}
-"""Methods that arrays do not have."""
 
 
 class Emitter:
@@ -1519,7 +1232,11 @@ class Emitter:
 
     def atom_fact(self, atom: Any) -> Fact:
         if isinstance(atom, gast.Name):
-            return self.pass_.facts.get(atom.id, UNKNOWN)
+            known = self.pass_.facts.get(atom.id)
+            if known is None:
+                known = facts_module.of_global(self.unit.lookup(atom))
+                known = known if known.kind == "function" else UNKNOWN
+            return known
         return getattr(atom, "fact", UNKNOWN)
 
     def half(self, pair: Pair, which: str) -> str:

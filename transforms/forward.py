@@ -26,7 +26,7 @@ from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms import resolve
 from srcgrad.transforms.facts import UNKNOWN, Fact, Interpreter
 from srcgrad.transforms.read import Source, fail
-from srcgrad.transforms.reverse import fresh, mentioned, only_computes, qualified, written
+from srcgrad.transforms.reverse import fresh, mentioned, qualified, written
 from srcgrad.transforms.simplify import binding_counts
 from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.build import (
@@ -874,21 +874,9 @@ class Forward:
         else:
             out.append(assign(self.names.fresh(self.dot(root(owner).id) + "_part"), popped, s))
 
-    def changeable(self, n: str) -> bool:
-        """May a write through `n` matter? What is from outside the function matters only if it is active."""
-        return n in (self.varied if n in self.facts else self.active)
-
     def call(self, s: Any, op: Any, v: str | None, out: Block) -> None:
         useful = v is not None and v in self.active
         given = any(n in self.active for _, n in op.operands)
-        if v is None and op.kind == "dispatch" and not only_computes(op.function):
-            kinds = ("scalar", "string", "none")
-            changing = [n for _, n in op.operands if self.changeable(n) and self.kind(n) not in kinds]
-            if changing:
-                what = f"cannot tell whether `{written(op.node, op.function)}` writes into `{changing[0]}`"
-                raise fail(
-                    UnsupportedSyntax, self.source, op.node, what, "Use its result, or write the update out."
-                )
         if given and (useful or self.calls_matter(op, s)):
             out += self.calls(self, s, op, v)
             return

@@ -47,6 +47,7 @@ from srcgrad.transforms.tree.build import (
 )
 from srcgrad.transforms.tree.externals import Externals
 from srcgrad.transforms.tree.names import Names
+from srcgrad.transforms.tree.results import name_method_result
 from srcgrad.transforms.tree.sight import BINARY, UNARY, Sight
 from srcgrad.transforms.tree.taint import Taint
 
@@ -914,6 +915,8 @@ class _Flatten(Objects):
             e.discrete = True
             return e
         if isinstance(e.func, gast.Attribute):
+            if getattr(e.func.value, "fact", UNKNOWN).kind in NUMBERS:
+                name_method_result(e)
             lowered = self.method(e, s, out, used=True)
             if lowered is not None:
                 return lowered if is_atom(lowered) else self.value(lowered, s, out)

@@ -1797,25 +1797,9 @@ class Reverse:
 
     # Calls --------------------------------------------------------------------------------------------------
 
-    def changeable(self, n: str) -> bool:
-        """May a write through `n` matter? What is from outside the function matters only if it is active."""
-        return n in (self.varied if n in self.facts else self.active)
-
     def calls(self, s: Any, op: Any, v: str | None) -> None:
         given = [(k, n) for k, n in op.operands if n in self.active]
         useful = v is not None and v in self.active
-        if v is None and op.kind == "dispatch" and not only_computes(op.function):
-            changing = [
-                n
-                for _, n in op.operands
-                if self.changeable(n) and self.kind(n) not in ("scalar", "string", "none")
-            ]
-            if changing:
-                raise self.refuse(
-                    op.node,
-                    f"cannot tell whether `{written(op.node, op.function)}` writes into `{changing[0]}`",
-                    "Use its result, or write the update out.",
-                )
         changes = op.kind == "call" and any(n in self.active and self.has(n) for n in self.aliases.written(s))
         if changes:
             g = self.cotangent(v, s) if useful and v is not None else None
@@ -1832,11 +1816,6 @@ class Reverse:
             return
         g = self.once(self.spread(g, v), 2, v)
         self.pair(self, s, op, given, g, v)
-
-
-def only_computes(function: Any) -> bool:
-    """Is a function known to leave its arguments as they are?"""
-    return function is not None and table.find(function) is not None and not table.written_by(function)
 
 
 def accumulation(bar: str, value: Any) -> Any:

@@ -28,6 +28,7 @@ from srcgrad.transforms.compile import (
     differentiable,
     fact_of,
     hashable,
+    settled,
     weakened,
 )
 from srcgrad.transforms.facts import UNKNOWN, Fact
@@ -282,9 +283,12 @@ def root(
     names of the arguments that have a tangent."""
     signature = inspect.signature(function, follow_wrapped=False)
     given, wanted = _given(signature, args, kwargs, moving)
-    compiler = Compiler(operators.seen_in([*args, *kwargs.values()]))
-    made = jvp_of(compiler, Callee(function), given, wanted, True)
-    return Root(made.jvp.cell_contents, texts(made), compiler.dependencies(), signature, made.dots)
+
+    def make(compiler: Compiler) -> Root:
+        made = jvp_of(compiler, Callee(function), given, wanted, True)
+        return Root(made.jvp.cell_contents, texts(made), compiler.dependencies(), signature, made.dots)
+
+    return settled(make, operators.seen_in([*args, *kwargs.values()]))
 
 
 @dataclass(slots=True)
@@ -356,11 +360,14 @@ def halves(
     function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], moving: set[int | str]
 ) -> Halves:
     given, wanted = _given(inspect.signature(function, follow_wrapped=False), args, kwargs, moving)
-    compiler = Compiler(operators.seen_in([*args, *kwargs.values()]))
-    pair = compiler.pair(Callee(function), given, wanted, True)
-    source = "\n\n\n".join(t.rstrip() for t in pair_texts(pair)) + "\n"
-    both = (pair.forward.cell_contents, pair.reverse.cell_contents)
-    return Halves(*both, source, compiler.dependencies(), wanted)
+
+    def make(compiler: Compiler) -> Halves:
+        pair = compiler.pair(Callee(function), given, wanted, True)
+        source = "\n\n\n".join(t.rstrip() for t in pair_texts(pair)) + "\n"
+        both = (pair.forward.cell_contents, pair.reverse.cell_contents)
+        return Halves(*both, source, compiler.dependencies(), wanted)
+
+    return settled(make, operators.seen_in([*args, *kwargs.values()]))
 
 
 def pair_texts(pair: Any) -> list[str]:
@@ -440,9 +447,12 @@ def compile_jvp(
     key = (function.__code__, facts, wanted, captured, tuple(id(v) for v in fixed), seen)
     known = _CALLS.get(key)
     if known is None or stale(known[1]):
-        compiler = Compiler(seen)
-        made = jvp_of(compiler, Callee(function, captured=captured), given, wanted)
-        known = _CALLS[key] = (made, compiler.dependencies(), fixed)  # the key names `fixed` by id
+
+        def make(compiler: Compiler) -> Any:
+            made = jvp_of(compiler, Callee(function, captured=captured), given, wanted)
+            return made, compiler.dependencies(), fixed  # the key names `fixed` by id
+
+        known = _CALLS[key] = settled(make, seen)
     made = known[0]
     named = tuple((made.dots[n], where, at) for n, where, at in places)
     return dispatch.TangentPlan(made.jvp.cell_contents, captured, kind, named, function)

@@ -21,6 +21,7 @@ from srcgrad.transforms.facts import UNKNOWN
 from srcgrad.transforms.normalize import MUTATORS, basic_index
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import clone, root
+from srcgrad.transforms.tree.results import result_of
 
 Block = list[Any]
 
@@ -121,9 +122,7 @@ def _written(s: Any) -> set[str]:
     if isinstance(value, gast.Call):
         if isinstance(value.func, gast.Attribute) and value.func.attr in MUTATORS:
             found |= {root(value.func).id} if isinstance(root(value.func), gast.Name) else set()
-        for k in value.keywords:
-            if k.arg == "out" and isinstance(root(k.value), gast.Name):
-                found.add(root(k.value).id)
+        found |= {root(a).id for a in result_of(value, None) if isinstance(root(a), gast.Name)}
     return found
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import gast
 import numpy as np
 
+from srcgrad.runtime.rules import table
 from srcgrad.transforms.tree import nodes
 
 
 def name_results(tree: Any, lookup: Callable[[Any], Any]) -> None:
-    """Pass what stands at the place of `out`, and behind it, by name.
+    """Pass what stands at the place of `out`, and behind it, by name, and an array that is changed first.
 
     >>> import gast
     >>> tree = gast.parse("np.sum(x, 0, None, z)")
@@ -29,7 +30,11 @@ def name_results(tree: Any, lookup: Callable[[Any], Any]) -> None:
     for e in nodes.walk(tree):
         if not isinstance(e, gast.Call) or any(isinstance(a, gast.Starred) for a in e.args):
             continue
-        names = _names(lookup(e.func)) if len(e.args) > 1 else ()
+        found = lookup(e.func)
+        first = e.keywords[0].arg if e.keywords and not e.args else None
+        if first is not None and table.written_by(found) is not None and first == _names(found)[0]:
+            e.args = [e.keywords.pop(0).value]
+        names = _names(found) if len(e.args) > 1 else ()
         if "out" not in names or len(e.args) <= names.index("out"):
             continue
         first = names.index("out")
@@ -39,6 +44,33 @@ def name_results(tree: Any, lookup: Callable[[Any], Any]) -> None:
             *(gast.keyword(n, a) for n, a in moved if not (isinstance(a, gast.Constant) and a.value is None)),
             *e.keywords,
         ]
+
+
+METHODS = {
+    **dict.fromkeys(("all", "any", "argmax", "argmin", "choose", "dot", "max", "min", "round"), 1),
+    **dict.fromkeys(("clip", "compress", "cumprod", "cumsum", "mean"), 2),
+    **dict.fromkeys(("prod", "std", "sum", "take", "var"), 2),
+    "trace": 4,
+}
+"""Methods of arrays that take a place for their result, and where among the positional arguments."""
+
+
+def result_of(e: Any, found: Any) -> list[Any]:
+    """Where a call, of `found` or of a method of something unknown, puts its result."""
+    given = [k.value for k in e.keywords if k.arg == "out"]
+    names = _names(found)
+    if "out" in names:
+        given += e.args[names.index("out") :][:1]
+    elif found is None and isinstance(e.func, gast.Attribute) and e.func.attr in METHODS:
+        given += e.args[METHODS[e.func.attr] :][:1]
+    return given
+
+
+def name_method_result(e: Any) -> None:
+    """The same for a call of a method of an array."""
+    place = METHODS.get(e.func.attr, len(e.args))
+    if len(e.args) == place + 1 and not any(isinstance(a, gast.Starred) for a in e.args):
+        e.keywords = [gast.keyword("out", e.args.pop()), *e.keywords]
 
 
 def _names(function: Any) -> tuple[str, ...]:

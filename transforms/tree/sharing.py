@@ -33,6 +33,16 @@ CONTAINERS = (list, tuple, set, dict, sorted, reversed, zip, enumerate, map, fil
 """Functions whose result is new and holds what their arguments hold."""
 
 
+def copies(call: Any) -> bool:
+    """Does a call not say `copy=False`?"""
+    return not any(k.arg == "copy" and getattr(k.value, "value", None) is not True for k in call.keywords)
+
+
+def shares(rule: table.Rule, operands: int, call: Any) -> bool:
+    """May the result of a call of a function with this rule share memory with an operand?"""
+    return rule.shares(operands) or (isinstance(call, gast.Call) and not copies(call))
+
+
 def memory_of(
     e: Any, lookup: Callable[[Any], Any], of_call: Callable[[Any], bool]
 ) -> tuple[set[str], set[str]]:
@@ -97,14 +107,14 @@ def memory_of(
     found = lookup(e.func)
     if found is None and isinstance(e.func, gast.Attribute):
         found = getattr(np.ndarray, e.func.attr, None)
-        if e.func.attr in FRESH_METHODS:
-            return set(), set()
+        if e.func.attr in FRESH_METHODS and copies(e):
+            return set(), union([e.func.value])[1] if e.func.attr == "copy" else set()
         parts.append(e.func.value)
     if any(found is f for f in CONTAINERS):
         return holding(parts)
     rule = None if found is None else table.find(found)
     if rule is not None:
-        return within(parts) if rule.shares(len(parts)) else (set(), set())
+        return within(parts) if shares(rule, len(parts), e) else (set(), set())
     if any(found is f for f in FRESH_BUILTINS) or not of_call(e):
         return set(), set()
     own, held = within(parts)

@@ -13,6 +13,7 @@ from typing import Any
 import gast
 
 from srcgrad.transforms.tree import dataflow, nodes
+from srcgrad.transforms.tree.results import result_of
 from srcgrad.transforms.tree.sharing import CONSTANT_ATTRIBUTES, memory_of
 
 
@@ -89,16 +90,12 @@ class Taint:
                 ):
                     for a in self.written(walrus):
                         self.add_target(a, True)
+                    for a in result_of(walrus, self.lookup(walrus.func)):
+                        self.add_target(a, True)
                     if isinstance(walrus.func, gast.Attribute) and self.lookup(walrus.func) is None:
                         self.add_target(walrus.func.value, True)  # a method may keep what it is given
                 elif isinstance(walrus, gast.comprehension) and self.expr(walrus.iter):
                     self.names |= dataflow.stored(walrus.target)
-                elif (
-                    isinstance(walrus, gast.keyword)
-                    and walrus.arg == "out"
-                    and not isinstance(s, (gast.If, gast.For))
-                ):
-                    self.add_target(walrus.value, True)
             for inner in dataflow.blocks(s):
                 self.block(inner)
             for c in getattr(s, "cases", []):
@@ -158,7 +155,7 @@ class Taint:
     def discrete_call(self, call: Any) -> bool:
         """Does a call give what carries no derivative? What `where` leaves out stays in `out`."""
         found = self.lookup(call.func)
-        filled = any(k.arg == "out" and self.expr(k.value) for k in call.keywords)
+        filled = any(self.expr(place) for place in result_of(call, found))
         return found is not None and self.discrete(found) and not filled
 
     def through(self, names: set[str], e: Any) -> bool:
