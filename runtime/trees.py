@@ -708,6 +708,8 @@ def refuse_shared(x: Any, other: Any, name: str, other_name: str, place: str) ->
     """Raise if `x`, about to be changed in place, shares memory with `other`, which is used later on."""
     if isinstance(x, (*NUMBERS, str, tuple)) or x is None:
         return
+    if isinstance(x, memoryview):
+        x = np.asarray(x)
     for value in reachable(other):
         same = value is x
         if not same and isinstance(x, np.ndarray) and isinstance(value, np.ndarray):

@@ -14,8 +14,8 @@ from srcgrad.runtime import dispatch, operators, trees
 from srcgrad.runtime.dependencies import Dependency, stale
 from srcgrad.runtime.errors import AliasError
 from srcgrad.runtime.rules import table
+from srcgrad.transforms.callee import Callee
 from srcgrad.transforms.compile import (
-    Callee,
     Compiler,
     Emitter,
     Pair,

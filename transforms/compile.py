@@ -226,11 +226,9 @@ class Unit:
             seen = s.value if isinstance(s, (gast.Assign, gast.Expr)) else None
             if isinstance(s, gast.Assign) and dataflow.head_binds(s) & self.active:
                 continue
-            if (
-                isinstance(s, gast.Expr)
-                and isinstance(seen, gast.Call)
-                and resolve.operation(seen).kind == "dispatch"
-            ):
+            local = isinstance(seen, gast.Call) and getattr(seen.func, "id", "") in self.interpreter.all
+            called = isinstance(seen, gast.Call) and resolve.operation(seen).kind == "dispatch"
+            if called and (isinstance(s, gast.Expr) or local):
                 self.refuse_unknown(s, resolve.operation(seen))
             for e in dataflow.head_nodes(s):
                 if not isinstance(e, gast.Call):

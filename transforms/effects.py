@@ -283,6 +283,8 @@ def effects_of(compiler: Any, tree: Any, callee: Callee, classes: dict[str, type
 
     for _ in range(3):
         visit(body)
+    if str(callee.function.__module__).startswith("srcgrad.runtime.rules."):
+        written.clear()  # a rule leaves its arguments as they are
     return written, gives_back
 
 
@@ -383,7 +385,7 @@ def _called(found: Any) -> Any:
     if isinstance(found, types.MethodType):
         return found.__func__
     if isinstance(found, type):
-        of = None if dataclasses.is_dataclass(found) else found.__init__
+        of = None if dataclasses.is_dataclass(found) else facts_module.class_attribute(found, "__init__")
     else:
         of = facts_module.class_attribute(type(found), "__call__")
     return of if isinstance(of, types.FunctionType) else None

@@ -104,10 +104,6 @@ def _operation(value: Any) -> Operation:
         found = getattr(np.ndarray, value.attr, None)
         if fact(value.value).kind in NUMBERS and found is not None and table.find(found) is not None:
             return of_rule(found, [value.value], [])
-        if owner == "array" and found is not None:  # memory that is no array, such as `x.data`
-            return Operation(
-                "unknown", function=found, node=value, operands=_names([(value.attr, value.value)])
-            )
         return Operation("attribute", operands=_names([(value.attr, value.value)]))
     if isinstance(value, (gast.Tuple, gast.List)):
         kind = "tuple" if isinstance(value, gast.Tuple) else "list"

@@ -19,12 +19,11 @@ from srcgrad.runtime import dispatch, operators, tangents
 from srcgrad.runtime.dependencies import Dependency, stale
 from srcgrad.runtime.errors import NoRule
 from srcgrad.transforms import facts as facts_module
+from srcgrad.transforms.callee import Callee, bind
 from srcgrad.transforms.compile import (
-    Callee,
     Compiler,
     Emitter,
     Unit,
-    bind,
     differentiable,
     fact_of,
     hashable,

@@ -16,7 +16,8 @@ import numpy as np
 
 from srcgrad.runtime.errors import SrcgradError
 from srcgrad.transforms import compile as driver
-from srcgrad.transforms.compile import Callee, Compiler, Emitter, Unit, fact_of
+from srcgrad.transforms.callee import Callee
+from srcgrad.transforms.compile import Compiler, Emitter, Unit, WritesMore, fact_of
 from srcgrad.transforms.load import load
 from srcgrad.transforms.tree import dataflow, verify
 from srcgrad.transforms.tree.build import call, clone, expression, name
@@ -27,7 +28,7 @@ from srcgrad.transforms.write import unparse
 def watched() -> Iterator[None]:
     """Verifies each pass's grammar right after it has run; keeps the trees of `desugar` and `normalize` in
     the unit's `stages`."""
-    kept: dict[str, Any] = {}
+    units: list[dict[str, Any]] = []  # a unit may look into another
 
     def check(source, tree, scope):
         real_check(source, tree, scope)
@@ -36,21 +37,21 @@ def watched() -> Iterator[None]:
     def desugar(source, tree, names, taint):
         made = real_desugar(source, tree, names, taint)
         verify.after_desugar(tree, taint.expr, taint.discrete_call)
-        kept["desugar"] = clone(tree)
+        units[-1]["desugar"] = clone(tree)
         return made
 
     def normalize(source, tree, names, taint, *rest):
         made = real_normalize(source, tree, names, taint, *rest)
         verify.after_normalize(tree, taint.expr, taint.discrete_call)
-        kept["normalize"] = clone(tree)
+        units[-1]["normalize"] = clone(tree)
         return made
 
     def unit(self, *args):
-        kept.clear()
+        units.append({})
         try:
             real_unit(self, *args)
         finally:
-            self.stages = dict(kept)
+            self.stages = units.pop()
 
     def reverse(self, *args, **kwargs):
         made = real_reverse(self, *args, **kwargs)
@@ -83,7 +84,7 @@ def unit(f: types.FunctionType, args: tuple[Any, ...] | None) -> Unit:
     with watched():
         try:
             made.__init__(Compiler(), Callee(f), given, tuple(names))
-        except SrcgradError:
+        except (SrcgradError, WritesMore):
             if "normalize" not in made.stages:
                 raise
     return made
