@@ -38,7 +38,7 @@ from srcgrad.transforms.aliases import Aliases
 from srcgrad.transforms.callee import Callee, bind, discrete, only_computes
 from srcgrad.transforms.check import check
 from srcgrad.transforms.desugar import desugar, ends
-from srcgrad.transforms.effects import effects_of, places
+from srcgrad.transforms.effects import CHANGING, METHODS, effects_of, places
 from srcgrad.transforms.facts import BOTTOM, UNKNOWN, Fact, Interpreter
 from srcgrad.transforms.load import load
 from srcgrad.transforms.normalize import MUTATORS, normalize
@@ -143,6 +143,7 @@ class Unit:
             known = {**callee.parent.outer, **callee.parent.closures}
             self.outer = {n: d for n, d in known.items() if n not in own}
         nested = {s.name: s for s in statements(tree.body) if isinstance(s, gast.FunctionDef)}
+        self.defined = set(nested)
         for d in nested.values():
             d.siblings = {**getattr(callee.definition, "siblings", {}), **nested}
         self.own_names = own
@@ -220,15 +221,17 @@ class Unit:
     def examine_calls(self, tree: Any) -> None:
         """Looks into the functions that call what their text does not name, of calls that will not be
         compiled: what they write may matter."""
+        changing_lambdas: set[str] = set()
         for s in statements(tree.body):
             if isinstance(s, (gast.FunctionDef, gast.ClassDef)):
                 continue
             seen = s.value if isinstance(s, (gast.Assign, gast.Expr)) else None
             if isinstance(s, gast.Assign) and dataflow.head_binds(s) & self.active:
                 continue
-            local = isinstance(seen, gast.Call) and getattr(seen.func, "id", "") in self.interpreter.all
+            if isinstance(seen, gast.Lambda) and changes_something(seen):
+                changing_lambdas |= dataflow.head_binds(s)
             called = isinstance(seen, gast.Call) and resolve.operation(seen).kind == "dispatch"
-            if called and (isinstance(s, gast.Expr) or local):
+            if called and (isinstance(s, gast.Expr) or getattr(seen.func, "id", "") in changing_lambdas):
                 self.refuse_unknown(s, resolve.operation(seen))
             for e in dataflow.head_nodes(s):
                 if not isinstance(e, gast.Call):
@@ -241,7 +244,12 @@ class Unit:
     def refuse_unknown(self, s: Any, op: Any) -> None:
         """A call for its effect, of what is only known when it runs."""
         called = s.value.func
-        names = [n for _, n in op.operands] + ([called.id] if isinstance(called, gast.Name) else [])
+        names = [n for _, n in op.operands]
+        owner = getattr(getattr(called, "value", None), "fact", UNKNOWN).kind
+        if owner not in ("function", "module") and getattr(called, "attr", "") in METHODS - CHANGING:
+            names = [n for n in names if n == getattr(root(called), "id", "")]
+        if isinstance(called, gast.Name) and called.id not in self.defined:
+            names.append(called.id)  # what a function that was made elsewhere has captured
         facts = self.interpreter.all
         changing = [
             n
@@ -939,6 +947,12 @@ class Compiler:
         return made
 
 
+def changes_something(e: Any) -> bool:
+    """Does an expression call a method that changes its object?"""
+    called = [n.func for n in nodes.walk(e) if isinstance(n, gast.Call)]
+    return any(isinstance(f, gast.Attribute) and f.attr in MUTATORS for f in called)
+
+
 def settled(make: Callable[[Compiler], T], classes: Iterable[type] = ()) -> T:
     """What `make` makes with a compiler, once it knows what each function writes."""
     written: dict[Any, set[str]] = {}
@@ -1527,7 +1541,7 @@ class Emitter:
         position = next((i for i, s in enumerate(whole) if s is marker), None)
         if position is None:
             position = len(whole) - 1
-        body, after = whole[:position], whole[position + 1 :]
+        body, after = self.with_outer(whole[:position]), self.with_outer(whole[position + 1 :])
         needed = sorted(
             n for n in dataflow.liveness(after, set()) if n not in (bar, *given_bars) and self.local(n)
         )
@@ -1545,6 +1559,17 @@ class Emitter:
         tree = self.definition(f"{base}_reverse", arguments, [*head, *after])
         pair.reverse.cell_contents = self.load(tree, False)
         pair.uses = self.uses
+
+    def with_outer(self, body: list[Any]) -> list[Any]:
+        """Statements with the definitions of the functions around this one that they call as they are."""
+        outer, found = self.unit.outer, dict[str, Any]()
+        todo = [n for n in outer if n in dataflow.reads(body)]
+        while todo:
+            n = todo.pop()
+            if n not in found:
+                found[n] = clone(outer[n])
+                todo += [m for m in dataflow.free_names(found[n]) if m in outer]
+        return [*(found[n] for n in outer if n in found), *body]
 
     def lasting(self, n: str) -> Any:
         """What a callee keeps of a value: of a list or dict that its caller goes on to change, the structure

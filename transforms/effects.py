@@ -204,7 +204,7 @@ def effects_of(compiler: Any, tree: Any, callee: Callee, classes: dict[str, type
                             reach.get(n, set()) | roots(item.context_expr) | contents(item.context_expr)
                         )
             elif isinstance(s, gast.Match):
-                for n in dataflow.head_binds(s) | {n for c in s.cases for n in dataflow.bound_names([c])}:
+                for n in dataflow.bound_names([c.pattern for c in s.cases]):
                     reach[n] = reach.get(n, set()) | roots(s.subject) | contents(s.subject)
                     holds[n] = holds.get(n, set()) | contents(s.subject)
             elif isinstance(s, gast.FunctionDef):

@@ -116,6 +116,7 @@ class TangentEmitter(Emitter):
         whole = [*records, *body, gast.Return(tuple_([value, tangent]))]
         parameters = [p.id for p in dataflow.parameters(unit.tree)]
         self.simplify(whole, parameters + list(made.dots.values()), set())
+        whole = self.with_outer(whole)
         self.used = dataflow.reads(whole)
         called = f"{stem(unit.callee.name)}_jvp"
         function = self.load(self.definition(called, self.signature(), whole), True)

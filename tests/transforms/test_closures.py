@@ -447,3 +447,56 @@ def test_parameters_of_one_name_inside_one_another():
 
     for x in (0.3, 1.4):
         assert srcgrad.grad(f)(x) == pytest.approx((f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rel=1e-6)
+
+
+def decides(x):
+    def big(a):
+        return bool(a > x - 0.1)
+
+    def step(a):
+        if big(a):
+            return 0.95 * a * x
+        return a * a
+
+    return step(x) + step(0.1 * x)
+
+
+def decides_two_levels_out(x):
+    limit = 2.0 * x
+
+    def big(a):
+        return above(a, 0.5)
+
+    def above(a, k):
+        return bool(a > k * limit)
+
+    def outer(a):
+        def inner(b):
+            return b * x if big(b) else b * b
+
+        return inner(a) + inner(3.0 * a)
+
+    return outer(0.7 * x)
+
+
+def leaves_results_unused(x):
+    square = lambda a: a * x  # noqa: E731
+
+    def step(a):
+        for _ in range(2):
+            if a > 0.1:
+                unused = square(-1.2)  # noqa: F841
+        return 0.9 * a
+
+    return step(x) + square(2.0)
+
+
+@pytest.mark.parametrize("f", [decides, decides_two_levels_out, leaves_results_unused])
+def test_functions_around_that_carry_no_derivative(f):
+    for x in (0.7, 1.9):
+        slope = (f(x + 1e-6) - f(x - 1e-6)) / 2e-6
+        np.testing.assert_allclose(srcgrad.grad(f)(x), slope, rtol=1e-7)
+        np.testing.assert_allclose(srcgrad.jvp(f, (x,), (1.0,))[1], slope, rtol=1e-7)
+        curved = (srcgrad.grad(f)(x + 1e-6) - srcgrad.grad(f)(x - 1e-6)) / 2e-6
+        np.testing.assert_allclose(srcgrad.grad(srcgrad.grad(f))(x), curved, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(srcgrad.jacfwd(srcgrad.grad(f))(x), curved, rtol=1e-6, atol=1e-9)
