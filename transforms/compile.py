@@ -230,8 +230,9 @@ class Unit:
                 continue
             if isinstance(seen, gast.Lambda) and changes_something(seen):
                 changing_lambdas |= dataflow.head_binds(s)
-            called = isinstance(seen, gast.Call) and resolve.operation(seen).kind == "dispatch"
-            if called and (isinstance(s, gast.Expr) or getattr(seen.func, "id", "") in changing_lambdas):
+            func = seen.func if isinstance(seen, gast.Call) else None
+            matters = isinstance(s, gast.Expr) or getattr(func, "id", "") in changing_lambdas
+            if func is not None and matters and resolve.operation(seen).kind == "dispatch":
                 self.refuse_unknown(s, resolve.operation(seen))
             for e in dataflow.head_nodes(s):
                 if not isinstance(e, gast.Call):
