@@ -742,8 +742,9 @@ def same_view(v_bar: Any, v: Any, x_bar: Any, x: Any, name: str, place: str) -> 
 
 
 def refuse_mutable(x: Any, name: str, place: str) -> None:
-    """Raise if `x`, given to a function that updates its parameter in place, is an array or a list."""
-    if isinstance(x, (np.ndarray, list, dict)):
+    """Raise if `x`, given to a function that updates its parameter in place, is an array or a list, or holds
+    one."""
+    if any(isinstance(v, (np.ndarray, list, dict)) for v in reachable(x)):
         raise AliasError(
             f"{place}: this call writes into its argument `{name}`\n"
             "Let the function return a new value instead."

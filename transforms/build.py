@@ -25,6 +25,7 @@ from srcgrad.transforms.compile import (
     classes_of,
     fact_of,
     hashable,
+    may_write,
     settled,
     weakened,
 )
@@ -178,12 +179,7 @@ def compile_call(
 
 def _refuse_writes(compiler: Compiler, callee: Callee, given: dict[str, Fact]) -> None:
     written, _ = compiler.effects(callee, classes_of(given), arrays_of(given))
-    touched = [
-        n
-        for n in given
-        if (n in written and _mutable(given[n]))
-        or ("?" + n in written and given[n].kind in ("array", "list", "dict"))
-    ]
+    touched = [n for n in given if _mutable(given[n]) and may_write(n, written, given[n].kind)]
     if touched:
         code = callee.function.__code__
         raise AliasError(

@@ -89,7 +89,11 @@ class Callee:
     def place(self) -> Any:
         """The same for what is read from the same text again."""
         d = self.definition
-        return self.function if d is None else (self.function, d.name, d.lineno, d.col_offset)
+        return (
+            self.function
+            if d is None
+            else (self.function, d.name, getattr(d, "lineno", 0), getattr(d, "col_offset", 0))
+        )
 
     @property
     def name(self) -> str:

@@ -237,10 +237,27 @@ class Unit:
             for e in dataflow.head_nodes(s):
                 if not isinstance(e, gast.Call):
                     continue
+                self.refuse_changing_callbacks(s, e)
                 function = resolve.operation(e).function if e is seen else self.lookup(e.func)
                 callee = self.callee_of(function, e) if table.find(function) is None else None
                 if callee is not None and not (e is seen and set(self.aliases.written(s)) & self.active):
                     self.examine(e if hasattr(e, "lineno") else s, callee, e)
+
+    def refuse_changing_callbacks(self, s: Any, e: Any) -> None:
+        """Functions made here that write into variables of this one, where nothing follows their calls."""
+        for a in [*e.args, *(k.value for k in e.keywords)]:
+            made = self.closures.get(getattr(a, "id", ""))
+            if isinstance(a, gast.Lambda):
+                made = gast.FunctionDef("lambda_", a.args, [gast.Return(a.body)], [], None, None)
+                self.compiler.lambdas.append(made)
+            if made is None or isinstance(self.lookup(e.func), types.FunctionType):
+                continue
+            free = tuple(sorted(dataflow.free_names(made) & self.interpreter.all.keys()))
+            written, _ = self.compiler.effects(Callee(self.callee.function, made, None, free))
+            for n in free:
+                if n in self.taint.names and may_write(n, written, self.interpreter.all[n].kind):
+                    what = f"a function that writes into `{n}` is called inside an expression here"
+                    raise fail(AliasError, self.source, s, what, "Write the loop out.")
 
     def refuse_unknown(self, s: Any, op: Any) -> None:
         """A call for its effect, of what is only known when it runs."""
@@ -460,7 +477,7 @@ class Unit:
         kind = self.given.get(parameter, UNKNOWN).kind
         if kind in ("scalar", "string", "none"):
             return False
-        return parameter in written or ("?" + parameter in written and kind in ("array", "list", "dict"))
+        return may_write(parameter, written, kind)
 
     def tainted(self) -> set[str]:
         wanted = set(self.wanted)
@@ -580,7 +597,7 @@ class Unit:
                 if not isinstance(a, gast.Name):
                     continue
                 kind = self.interpreter.all.get(a.id, UNKNOWN).kind
-                if p in written or ("?" + p in written and kind in ("array", "list", "dict")):
+                if may_write(p, written, kind):
                     names.add(a.id)
         return names, shares
 
@@ -775,7 +792,10 @@ class Compiler:
         self.running: set[Any] = set()
         self.effect_cache: dict[Any, tuple[set[str], str]] = {}
         self.tangents: dict[Any, Any] = {}
-        self.examined: set[Any] = set()
+        self.examined: dict[Any, Unit] = {}
+        self.lambdas: list[Any] = []
+        """Definitions made of lambdas. They are kept, as the units that were looked into: what is known of a
+        definition is filed under its identity."""
         self.numbers: dict[str, int] = {"call": 1}
         self.scopes: list[Scope] = []
 
@@ -862,7 +882,8 @@ class Compiler:
         text alone. `arrays` are parameters that receive arrays, which have no methods of lists."""
         written, shares = self.precise_effects(callee, classes)
         vain = {w for w in written if w.strip("?!~*") in arrays and (w.startswith("~") or w.endswith("*"))}
-        return {w.strip("!~*") for w in written - vain if not w.startswith("%")}, shares
+        deep = {w for w in written if w.startswith("?") and w.endswith("*")}
+        return deep | {w.strip("!~*") for w in written - vain if not w.startswith("%")}, shares
 
     def precise_effects(
         self, callee: Callee, classes: tuple[tuple[str, type], ...] = ()
@@ -897,8 +918,8 @@ class Compiler:
         """Raise WritesMore if a function, for such arguments, writes more than its text tells."""
         key = (callee.key, tuple(sorted((k, hashable(v)) for k, v in given.items())), wanted)
         if key not in self.examined:
-            self.examined.add(key)
-            Unit(self, callee, given, wanted, False)
+            unit = self.examined[key] = Unit.__new__(Unit)
+            unit.__init__(self, callee, given, wanted, False)  # type: ignore[misc]
 
     def scope(self, function: types.FunctionType, local: frozenset[str]) -> Scope:
         made = Scope(function, local)
@@ -935,8 +956,7 @@ class Compiler:
             made.mutated = tuple(
                 w
                 for w in wanted
-                if kinds[w] not in ("scalar", "string", "none")
-                and (w in written or ("?" + w in written and kinds[w] in ("array", "list", "dict")))
+                if kinds[w] not in ("scalar", "string", "none") and may_write(w, written, kinds[w])
             )
         try:
             unit = Unit(self, callee, given, wanted, root, exposed)
@@ -952,6 +972,15 @@ def changes_something(e: Any) -> bool:
     """Does an expression call a method that changes its object?"""
     called = [n.func for n in nodes.walk(e) if isinstance(n, gast.Call)]
     return any(isinstance(f, gast.Attribute) and f.attr in MUTATORS for f in called)
+
+
+def may_write(parameter: str, written: set[str], kind: str) -> bool:
+    """Does a function with these effects write into what a parameter of this kind is, or holds?"""
+    return (
+        parameter in written
+        or ("?" + parameter in written and kind in ("array", "list", "dict"))
+        or ("?" + parameter + "*" in written and kind in ("tuple", "instance"))
+    )
 
 
 def settled(make: Callable[[Compiler], T], classes: Iterable[type] = ()) -> T:
@@ -1176,7 +1205,14 @@ class Emitter:
             others = [
                 a.id for q, given_ in bound.items() if q != p for a in given_ if isinstance(a, gast.Name)
             ]
-            if len(bound[p]) != 1 or not atoms or atoms[0].id in others or atoms[0].id in changed.values():
+            packed = p in (getattr(args.vararg, "id", None), getattr(args.kwarg, "id", None))
+            if (
+                len(bound[p]) != 1
+                or packed
+                or not atoms
+                or atoms[0].id in others
+                or atoms[0].id in changed.values()
+            ):
                 what = f"`{callee.name}` writes into its argument `{p}`"
                 what += ", which is passed in a way that can't be followed"
                 raise pass_.refuse(node, what, "Pass a name of its own, once.", AliasError)

@@ -400,7 +400,6 @@ def places(to: Any) -> list[Any]:
     return places(to.value) if isinstance(to, gast.Starred) else [to]
 
 
-"""Methods whose result is no part of the object."""
 MUTATING = {
     *(
         "append",
@@ -416,11 +415,21 @@ MUTATING = {
         "setdefault",
         "fill",
     ),
-    *("put", "partition", "resize", "itemset", "add", "discard"),
+    *("put", "partition", "resize", "itemset", "add", "discard", "__setitem__", "__delitem__"),
+    *(
+        f"__i{operation}__"
+        for operation in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+    ),
 }
-
-
-OF_CONTAINERS = MUTATING - {"sort", "fill", "put", "partition", "resize", "itemset"}
+"""Methods that change their object."""
+OF_CONTAINERS = {m for m in MUTATING if m[0] != "_"} - {
+    "sort",
+    "fill",
+    "put",
+    "partition",
+    "resize",
+    "itemset",
+}
 """Methods that arrays do not have."""
 
 

@@ -3,6 +3,8 @@ refused."""
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import functools
 import operator
 
@@ -420,3 +422,119 @@ def test_the_refusal_of_what_can_not_be_told_names_both_functions():
 
     with pytest.raises(srcgrad.UnsupportedSyntax, match="cannot tell whether `change` writes into `y`"):
         srcgrad.grad(f)(X)
+
+
+Named = collections.namedtuple("Named", "a b")  # noqa: PYI024
+
+
+@dataclasses.dataclass
+class Data:
+    a: object
+    b: object
+
+
+def changes_attribute(p):
+    q = p.a
+    q *= 2.0
+
+
+def of_several(*parts):
+    for v in parts:
+        v *= 3.0
+
+
+def of_keywords(**parts):
+    for v in parts.values():
+        v *= 3.0
+
+
+def given_and_summed(v):
+    v *= 2.0
+    return float(np.sum(v))
+
+
+class Programs:
+    """Functions that write in ways of their own."""
+
+    def a_named_tuple(x):
+        t = Named(x * 1.0, x**2)
+        changes_attribute(t)
+        return np.sum(t.a**3)
+
+    def a_dataclass(x):
+        t = Data(x * 1.0, x**2)
+        changes_attribute(t)
+        return np.sum(t.a**3)
+
+    def several(x):
+        y, z = x * 1.0, x**2
+        of_several(y, z)
+        return np.sum(y**3 * z)
+
+    def keywords(x):
+        y = x * 1.0
+        of_keywords(a=y)
+        return np.sum(y**3)
+
+    def items_of_a_lambda(x):
+        buffer = np.zeros(2)
+        list(map(lambda i: buffer.__setitem__(i, x[i] ** 2), range(2)))
+        return np.sum(buffer**2)
+
+    def a_key(x):
+        y = x * 1.0
+        sorted([3, 1, 2], key=lambda i: given_and_summed(y))
+        return np.sum(y**2)
+
+    def vectorized(x):
+        y = x * 1.0
+        np.vectorize(lambda i: given_and_summed(y))([1.0])
+        return np.sum(y**2)
+
+    def a_test(x):
+        y = x * 1.0
+        if given_and_summed(y) > -100:
+            y = y * y
+        return np.sum(y)
+
+    def an_assertion(x):
+        y = x * 1.0
+        assert given_and_summed(y) < 1e9
+        return np.sum(y**2)
+
+    def a_generator(x):
+        y = x * 1.0
+        any(given_and_summed(q) > 1e9 for q in [y])
+        return np.sum(y**2)
+
+    def several_functions(x):
+        y = x * 1.0
+        for k in ("a", "b"):
+            {"a": double, "b": given_and_summed}[k](y)
+        return np.sum(y**3)
+
+
+@pytest.mark.parametrize("f", of(Programs))
+def test_writes_of_other_kinds(f):
+    right_or_refused(f)
+
+
+def slopes(y, out):
+    out[:] = np.sin(y) * y
+
+
+def stepped(f, y, n):
+    d = np.empty_like(y)
+    for _ in range(n):
+        f(y, d)
+        y = y + 0.1 * d
+    return y
+
+
+def test_a_right_hand_side_that_fills_an_array():
+    def f(x):
+        return np.sum(stepped(slopes, x * 1.0, 3) ** 2)
+
+    expected = [(f(X + 1e-6 * e) - f(X - 1e-6 * e)) / 2e-6 for e in np.eye(2)]
+    np.testing.assert_allclose(srcgrad.grad(f)(X), expected, rtol=1e-7)
+    np.testing.assert_allclose(srcgrad.jacfwd(f)(X), expected, rtol=1e-7)
