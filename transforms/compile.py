@@ -1045,7 +1045,9 @@ class Emitter:
         worker.parameters = {p.id for p in dataflow.parameters(unit.tree)}
         worker.shadows = {pass_.bar(n): n for n in pass_.shadows}
         self.shadow_bars = set(worker.shadows)
-        unsure = (pass_.unbound | unit.unsure()) - worker.parameters
+        copied = {n for _, n in pass_.snapshots} & dataflow.bound_names(forward)
+        copied = copied and copied & dataflow.liveness(forward, set())
+        unsure = (pass_.unbound | unit.unsure() | copied) - worker.parameters
         unsure |= {pass_.bar(n) for n in unsure & pass_.shadows}
         for n in sorted(unsure):
             start = assign(n, constant(None))

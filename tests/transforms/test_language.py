@@ -1736,3 +1736,22 @@ def test_an_array_that_a_loop_may_not_make():
         return x + np.sum(buf)
 
     check(f, 0.7, V, argnums=(0, 1))
+
+
+def bound_by_a_pattern_after_an_early_return(y, k):
+    match (k, 1.5):
+        case [0, _]:
+            return 0.6
+        case [1, m] if True:
+            state = np.arctan(m) * y
+            m /= y
+            out = state * m
+    return out.sum()
+
+
+@pytest.mark.parametrize("k", [0, 1])
+def test_a_name_that_no_pattern_has_bound(k):
+    found = srcgrad.grad(bound_by_a_pattern_after_an_early_return)(0.7, k)
+    f = bound_by_a_pattern_after_an_early_return
+    slope = 0.0 if k == 0 else (f(0.7 + 1e-6, k) - f(0.7 - 1e-6, k)) / 2e-6
+    np.testing.assert_allclose(found, slope, atol=1e-8)
