@@ -266,6 +266,46 @@ def ratio(a: Array, b: Array) -> Array:
 
 
 @_observable
+def inverse(x: Array) -> Array:
+    """`1 / x`, infinite for Python's 0 too. A Python number stays one, so that it leaves a float32 beside it.
+
+    >>> inverse(4.0), inverse(-0.0)
+    (0.25, -inf)
+    """
+    if isinstance(x, (float, int)) and x == 0:
+        return math.copysign(math.inf, x)
+    return 1 / x
+
+
+@_observable
+def lowered(y: Array) -> Array:
+    """`y - 1`, but 0 where `y` is 0: the exponent in the derivative of `x ** y`, so that of `0 ** 0` is 0.
+
+    >>> lowered(3), lowered(np.array([0.0, 0.5]))
+    (2, array([ 0. , -0.5]))
+    """
+    if isinstance(y, (float, int)):
+        return y - 1 if y else 0
+    return y - (y != 0) if np.result_type(y).kind != "b" else np.zeros_like(y)
+
+
+@_observable
+def power_slope(x: Array, y: Array, lower: Array) -> Array:
+    """The derivative `y * x ** lower` of `x ** y` for `x`. Where Python's own numbers would divide by 0,
+    NumPy's inf or nan.
+
+    >>> power_slope(3.0, 2, 1)
+    6.0
+    >>> print(power_slope(0.0, 0.5, -0.5))
+    inf
+    """
+    if isinstance(x, (float, int, complex)) and x == 0:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return y * np.power(x * 1.0, lower)
+    return y * x**lower
+
+
+@_observable
 def log_or_zero(x: Array) -> Array:
     """The logarithm of `x`, and 0 where `x` is 0 (the factor in the derivative of `x ** y` for `y`).
 

@@ -3,6 +3,9 @@
 An elementwise rule returns the partial derivative with respect to each argument, given the result and the
 arguments. Broadcasting is undone by whoever uses the rule, never here. Formulas: Abramowitz & Stegun,
 chapters 4 and 6.
+
+Where a denominator of the arguments alone may be 0, a rule divides by NumPy's functions: Python's `/` raises
+an error for Python's numbers. For arrays the compiler writes these as operators.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
@@ -15,7 +18,16 @@ import numpy as np
 
 from srcgrad.runtime.rules.inputs import complexes, generic, positive
 from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
-from srcgrad.runtime.support import bessel_i, larger, log_or_zero, ratio, sinc_slope, unbroadcast, weight
+from srcgrad.runtime.support import (
+    bessel_i,
+    larger,
+    log_or_zero,
+    lowered,
+    ratio,
+    sinc_slope,
+    unbroadcast,
+    weight,
+)
 
 X = generic(2, 3)
 P = positive(2, 3)
@@ -47,22 +59,22 @@ def expm1(y, x):
 
 @elementwise(np.log, at=[0.7, P, Z])
 def log(y, x):
-    return 1 / x
+    return np.reciprocal(x)
 
 
 @elementwise(np.log2, at=[0.7, P])
 def log2(y, x):
-    return 1 / (x * LN2)
+    return np.reciprocal(x * LN2)
 
 
 @elementwise(np.log10, at=[0.7, P])
 def log10(y, x):
-    return 1 / (x * LN10)
+    return np.reciprocal(x * LN10)
 
 
 @elementwise(np.log1p, at=[0.7, P, Z])
 def log1p(y, x):
-    return 1 / (1 + x)
+    return np.reciprocal(1 + x)
 
 
 @elementwise(np.logaddexp, at=[(0.7, -0.4), (X, generic(3)), (800.0, [1.0, 801.0])])
@@ -101,7 +113,7 @@ def reciprocal(y, x):
 @elementwise(np.float_power, at=[(1.5, 2), (X, 2), (P, 0.5), (P, X), (2.0, X), (X, 0)])
 def float_power(z, x, y):
     """Always in double precision, as the function itself."""
-    return y * np.float_power(x, y - (y != 0)), z * log_or_zero(x)
+    return y * np.float_power(x, lowered(y)), z * log_or_zero(x)
 
 
 @elementwise(np.hypot, at=[(0.7, -0.4), (X, generic(3))])
@@ -213,7 +225,7 @@ def arccosh(y, x):
 
 @elementwise(np.arctanh, at=[0.7, U, Z])
 def arctanh(y, x):
-    return 1 / (1 - x * x)
+    return np.reciprocal(1 - x * x)
 
 
 # --- choosing and rounding ----------------------------------------------------------------------------------
@@ -255,7 +267,7 @@ def copysign(z, x, y):
 
 @elementwise(np.fmod, at=[(5.5, 2.0), (-5.5, 2.0), (X, P), (X, 0.7)])
 def fmod(z, x, y):
-    return 1, -np.trunc(x / y)
+    return 1, -np.trunc(np.divide(x, y))
 
 
 @elementwise(np.heaviside, at=[(1.5, 0.5), (X, positive(3))])

@@ -167,13 +167,13 @@ def irfftn(g, y, a, s=None, axes=None, norm=None):
 def transformed(a, s, axes):
     """The axes that an n-dimensional transform of `a` runs over."""
     if axes is not None:
-        return axes
-    return tuple(range(-len(s), 0)) if s is not None else tuple(range(np.ndim(a)))
+        return (axes,) if np.ndim(axes) == 0 else axes
+    return tuple(range(-np.size(s), 0)) if s is not None else tuple(range(np.ndim(a)))
 
 
 def whole(g, a, s, axes):
     """The sizes of the full spectrum of which `g` is the cotangent's half along the last of `axes`."""
-    return [*(g.shape[i] for i in axes[:-1]), a.shape[axes[-1]] if s is None else s[-1]]
+    return [*(g.shape[i] for i in axes[:-1]), a.shape[axes[-1]] if s is None else int(np.ravel(s)[-1])]
 
 
 def half_weights(spectrum, axis):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
-from srcgrad.runtime.support import digamma, log_or_zero, ratio
+from srcgrad.runtime.support import digamma, log_or_zero, lowered, power_slope, ratio
 
 LN2 = math.log(2)
 LN10 = math.log(10)
@@ -79,7 +79,7 @@ if hasattr(math, "cbrt"):
 
 @elementwise(math.pow, at=[(1.5, 2.0), (-1.5, 3), (1.3, 2.7), (0.4, -1.2)])
 def power(z, x, y):
-    return y * x ** (y - (y != 0)), z * log_or_zero(x)
+    return power_slope(x, y, lowered(y)), z * log_or_zero(x)
 
 
 @elementwise(math.sin, at=[0.7, -1.3])
@@ -190,12 +190,12 @@ def copysign(z, x, y):
 
 @elementwise(math.fmod, at=[(5.5, 2.0), (-5.5, 2.0)])
 def fmod(z, x, y):
-    return 1, -math.trunc(x / y)
+    return 1, (z - x) / y if y else math.nan
 
 
 @elementwise(math.remainder, at=[(5.3, 2.0), (-5.3, 2.0)])
 def remainder(z, x, y):
-    return 1, -round(x / y)
+    return 1, (z - x) / y if y else math.nan
 
 
 @elementwise(math.ldexp, at=[(0.7, 3)])

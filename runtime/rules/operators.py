@@ -1,7 +1,8 @@
 """Rules for Python's operators (module `operator`), together with the NumPy functions that do the same on
 arrays.
 
-They serve Python numbers and arrays alike. Formulas: Griewank & Walther, "Evaluating Derivatives", table 2.3.
+They serve Python numbers and arrays alike; where the two differ (a division by 0) the NumPy function has a
+rule of its own. Formulas: Griewank & Walther, "Evaluating Derivatives", table 2.3.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
@@ -15,7 +16,7 @@ import numpy as np
 
 from srcgrad.runtime.rules.inputs import generic, positive
 from srcgrad.runtime.rules.table import elementwise, nondifferentiable, reverse
-from srcgrad.runtime.support import log_or_zero, scatter
+from srcgrad.runtime.support import inverse, log_or_zero, lowered, power_slope, scatter
 
 X = generic(3)
 M = generic(2, 3)
@@ -37,37 +38,53 @@ def multiply(z, x, y):
     return y, x
 
 
-@elementwise(operator.truediv, np.divide, at=[(1.5, -0.5), (2.0, X), (M, X), (X, 4.0)])
+QUOTIENTS = [(1.5, -0.5), (2.0, X), (M, X), (X, 4.0)]
+POWERS = [
+    (1.5, 2),
+    (-1.5, 3),
+    (X, 2),
+    (P, 0.5),
+    (2.0, X),
+    (P, X),
+    (P, positive(3)),
+    (1.3, 2.7),
+    (P, -1.0),
+    (X, 0),
+    (X, -2),
+    (X, np.array([True, False, True])),
+]
+REMAINDERS = [(5.5, 2.0), (-5.5, 2.0), (M, P), (X, 0.7), (2.0, [0.6, -0.7])]
+
+
+@elementwise(operator.truediv, at=QUOTIENTS)
 def divide(z, x, y):
     return 1 / y, -z / y
 
 
-@elementwise(
-    operator.pow,
-    builtins.pow,
-    np.power,
-    at=[
-        (1.5, 2),
-        (-1.5, 3),
-        (X, 2),
-        (P, 0.5),
-        (2.0, X),
-        (P, X),
-        (P, positive(3)),
-        (1.3, 2.7),
-        (P, -1.0),
-        (X, 0),
-        (X, -2),
-    ],
-)
+@elementwise(np.divide, at=QUOTIENTS)
+def numpy_divide(z, x, y):
+    return inverse(y), -z / y
+
+
+@elementwise(operator.pow, builtins.pow, at=POWERS)
 def power(z, x, y):
+    return power_slope(x, y, lowered(y)), z * log_or_zero(x)
+
+
+@elementwise(np.power, at=POWERS)
+def numpy_power(z, x, y):
     """The exponent is lowered only where it is not 0, so that `0 ** 0` gives 0 and not 0 * inf."""
-    return y * x ** (y - (y != 0)), z * log_or_zero(x)
+    return y * np.power(x, lowered(y)), z * log_or_zero(x)
 
 
-@elementwise(operator.mod, np.remainder, at=[(5.5, 2.0), (-5.5, 2.0), (M, P), (X, 0.7), (2.0, [0.6, -0.7])])
+@elementwise(operator.mod, at=REMAINDERS)
 def remainder(z, x, y):
     return 1, -(x // y)
+
+
+@elementwise(np.remainder, at=REMAINDERS)
+def numpy_remainder(z, x, y):
+    return 1, -np.floor_divide(x, y)
 
 
 @elementwise(operator.neg, np.negative, at=[1.5, M])

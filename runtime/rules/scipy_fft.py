@@ -231,7 +231,15 @@ def all_axes(g, x, s, axes, transform, type, norm, orthogonalize):
     return fit(g, x)
 
 
-GRIDS = [M, (M, 3), (T, 2, None, (0, 2)), (M, 2, (4, 3)), case(M, norm="ortho")]
+GRIDS = [
+    M,
+    case(M, axes=0),
+    case(M, s=4, axes=1),
+    (M, 3),
+    (T, 2, None, (0, 2)),
+    (M, 2, (4, 3)),
+    case(M, norm="ortho"),
+]
 
 
 @reverse(sfft.dctn, linear=True, at=GRIDS)

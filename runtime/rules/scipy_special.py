@@ -17,7 +17,7 @@ from scipy import special
 from srcgrad.runtime import arrays
 from srcgrad.runtime.rules.inputs import generic, positive
 from srcgrad.runtime.rules.table import case, elementwise, forward, nondifferentiable, reverse
-from srcgrad.runtime.support import expand, ratio, unbroadcast, weight
+from srcgrad.runtime.support import expand, lowered, ratio, unbroadcast, weight
 
 X = generic(3)
 P = positive(3)
@@ -120,7 +120,7 @@ def exprel(y, x):
 
 @elementwise(special.powm1, at=[(1.5, 2.3), (P, X)])
 def powm1(z, x, y):
-    return y * x ** (y - (y != 0)), (1 + z) * np.log(x)
+    return y * np.power(x, lowered(y)), (1 + z) * np.log(x)
 
 
 @elementwise(special.xlogy, at=[(1.5, 2.5), (X, P), (0.0, 1.5)])

@@ -28,11 +28,14 @@ from srcgrad.runtime.support import (
     hermitian,
     inner_left,
     inner_right,
+    log_or_zero,
+    lowered,
     matmul_left,
     matmul_right,
     oriented_svd,
     others,
     polygamma,
+    power_slope,
     ratio,
     recurrence,
     recurrence_adjoint,
@@ -103,6 +106,22 @@ def carried_(gg, y, g, y_):
 @elementwise(support.ratio, at=[(1.5, 2.0), (M, X), (2.0, X)])
 def ratio_(y, a, b):
     return ratio(1.0, b), -ratio(y, b)
+
+
+@elementwise(support.inverse, at=[1.5, X])
+def inverse_(y, x):
+    return -y * y
+
+
+@elementwise(support.lowered, at=[1.5, X])
+def lowered_(z, y):
+    return 1
+
+
+@elementwise(support.power_slope, at=[(1.5, 2.0, 1.0), (1.5, -0.5, -1.5), (positive(3), X, 0.5)])
+def power_slope_(z, x, y, lower):
+    lowest = lowered(lower)
+    return y * power_slope(x, lower, lowest), np.power(x, lower), log_or_zero(x) * z
 
 
 @elementwise(support.log_or_zero, at=[1.5, positive(3)])

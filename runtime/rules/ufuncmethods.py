@@ -14,6 +14,7 @@ from srcgrad.runtime.support import (
     expand,
     larger,
     log_or_zero,
+    lowered,
     others,
     put_along,
     ratio,
@@ -235,13 +236,13 @@ def divide_outer_forward(A_dot, B_dot, y, A, B):
 
 @reverse(np.power.outer, wrt=("A", "B"), at=[(positive(3), generic(2)), (positive(2, 2), 2)])
 def power_outer(g, y, A, B):
-    lower = np.power(aligned(A, B), B - (np.asarray(B) != 0))
+    lower = np.power(aligned(A, B), lowered(np.asarray(B)))
     return over_first(g * B * lower, A, B), over_second(g * y * log_or_zero(aligned(A, B)), A, B)
 
 
 @forward(np.power.outer)
 def power_outer_forward(A_dot, B_dot, y, A, B):
-    lower = np.power(aligned(A, B), B - (np.asarray(B) != 0))
+    lower = np.power(aligned(A, B), lowered(np.asarray(B)))
     return aligned(A_dot, B) * B * lower, y * log_or_zero(aligned(A, B)) * B_dot
 
 

@@ -21,7 +21,7 @@ def loss_grad(w, b, x, y):
     s = 1 + exp
     p = 1 / s
     # reverse of: return -np.mean(y * np.log(p) + (1 - y) * np.log(1 - p))
-    s_bar = -1.0 / y.size
+    s_bar = -1.0 / (y.size or 1)
     # reverse of: p = 1 / (1 + np.exp(-(x @ w + b)))
     s_2_bar = (s_bar * y / p - s_bar * (1 - y) / (1 - p)) * p / s * exp
     return x.T @ s_2_bar, np.sum(s_2_bar)

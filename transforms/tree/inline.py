@@ -21,6 +21,7 @@ from srcgrad.transforms.facts import UNKNOWN, Dim, Fact
 from srcgrad.transforms.read import read
 from srcgrad.transforms.tree import dataflow
 from srcgrad.transforms.tree.build import (
+    Substitute,
     add,
     attribute,
     clone,
@@ -181,7 +182,7 @@ class Inliner:
             ):
                 found = getattr(owner, e.attr)
                 return self.outer(gast.Name(e.attr, gast.Load(), None, None), rule, found)
-        if isinstance(e, gast.Call) and isinstance(e.func, gast.Name):
+        if isinstance(e, gast.Call):
             short = self.contract(e, binding, rule, bound)
             if short is not None:
                 return short
@@ -217,11 +218,25 @@ class Inliner:
             spread = self.fact_of(args[1]).kind in ("array", "scalar")
             if whole and spread and self.fact_of(args[0]).kind == "scalar":
                 return args[0]  # a scalar cotangent broadcasts by itself
+        if function in OPERATORS:
+            template, harmless = OPERATORS[function]
+            last = self.put_in(clone(e.args[-1]), binding, rule, bound)
+            number = literal(last)
+            inside = {n for a in e.args for n in dataflow.free_names(a)} & set(binding)
+            arrays = any(self.fact_of(binding[n]).kind == "array" for n in inside)
+            if arrays or (number is not None and harmless(number)):
+                operands = dict(zip(("A", "B", "C"), e.args, strict=False))
+                written = Substitute(operands).visit(gast.parse(template, mode="eval").body)
+                return self.put_in(written, binding, rule, bound)
+        if function is support.lowered:
+            number = literal(self.put_in(clone(e.args[0]), binding, rule, bound))
+            return None if number is None else constant(number - (number != 0))
         if function is support.count and len(e.args) == 1 and _parameter(e.args[0], binding):
             fact = self.fact_of(binding[e.args[0].id])
             if fact.kind == "array":
                 twin = self.twin(fact)
-                return attribute(twin if twin else clone(binding[e.args[0].id]), "size")
+                size = attribute(twin if twin else clone(binding[e.args[0].id]), "size")
+                return gast.BoolOp(gast.Or(), [size, constant(1)])
             if fact.kind == "scalar":
                 return constant(1)
         return None
@@ -229,9 +244,10 @@ class Inliner:
     def simplify(self, e: Any) -> Any:
         if isinstance(e, gast.BinOp):
             a, b = e.left, e.right
-            if is_number(a) and is_number(b) and type(e.op) in FOLDED:
+            x, y = literal(a), literal(b)
+            if x is not None and y is not None and type(e.op) in FOLDED:
                 try:
-                    return constant(FOLDED[type(e.op)](a.value, b.value))
+                    return constant(FOLDED[type(e.op)](x, y))
                 except ArithmeticError:
                     return e
             if isinstance(e.op, gast.Mult):
@@ -248,13 +264,10 @@ class Inliner:
                 return constant(1)
         if isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.USub):
             return negative(e.operand)
-        if (
-            isinstance(e, gast.Compare)
-            and len(e.ops) == 1
-            and is_number(e.left)
-            and is_number(e.comparators[0])
-        ):
-            return constant(int(COMPARISONS[type(e.ops[0])](e.left.value, e.comparators[0].value)))
+        if isinstance(e, gast.Compare) and len(e.ops) == 1:
+            x, y = literal(e.left), literal(e.comparators[0])
+            if x is not None and y is not None:
+                return constant(int(COMPARISONS[type(e.ops[0])](x, y)))
         return e
 
 
@@ -268,6 +281,16 @@ COMPARISONS: dict[type, Callable[[Any, Any], bool]] = {
     gast.Is: operator.is_,
     gast.IsNot: operator.is_not,
 }
+OPERATORS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+    np.reciprocal: ("1 / A", bool),
+    support.inverse: ("1 / A", bool),
+    np.divide: ("A / B", bool),
+    np.floor_divide: ("A // B", bool),
+    np.power: ("A ** B", lambda n: isinstance(n, int) and n >= 0),
+    support.power_slope: ("B * A ** C", lambda n: n <= -1 or n >= 0),
+}
+"""Functions that are an operator where an operand is an array, or where the last one is a number for which
+Python's operator does the same on numbers."""
 FOLDED: dict[type, Callable[[Any, Any], Any]] = {
     gast.Add: operator.add,
     gast.Sub: operator.sub,
@@ -277,6 +300,13 @@ FOLDED: dict[type, Callable[[Any, Any], Any]] = {
 
 def _parameter(e: Any, binding: dict[str, Any]) -> bool:
     return isinstance(e, gast.Name) and e.id in binding
+
+
+def literal(e: Any) -> Any:
+    """The number that an expression writes out, or None."""
+    if isinstance(e, gast.UnaryOp) and isinstance(e.op, gast.USub) and is_number(e.operand):
+        return -e.operand.value
+    return e.value if is_number(e) else None
 
 
 def _is(e: Any, value: Any) -> bool:
