@@ -345,14 +345,15 @@ def gammaln(y, x):
 
 @elementwise(special.rgamma, at=[0.7, P, -1.3, [0.0, -1.0, -2.0]])
 def rgamma(y, x):
-    """At the poles of gamma, x = -n, the derivative is (-1)^n n!."""
     return rgamma_slope(y, x)
 
 
 def rgamma_slope(y, x):
-    pole = y == 0
-    n = np.where(pole, -np.round(x), 0)
-    return np.where(pole, np.cos(math.pi * n) * special.gamma(n + 1), -y * special.psi(np.where(pole, 1, x)))
+    """Below 1/2 by reflection (DLMF 5.5.3), for the poles of gamma: there it is (-1)^n n!, x = -n."""
+    low = x < 0.5
+    psi, angle = special.psi(np.where(low, 1 - x, x)), math.pi * x
+    turned = special.gamma(np.where(low, 1 - x, 1)) * (np.cos(angle) - psi * np.sin(angle) / math.pi)
+    return np.where(low, turned, -y * psi)[()]
 
 
 @elementwise(special.psi, at=[0.7, P, -1.3])
@@ -396,35 +397,74 @@ def betaln(y, a, b):
     return special.psi(a) - special.psi(a + b), special.psi(b) - special.psi(a + b)
 
 
-@elementwise(special.binom, at=[(4.3, 1.7), (P + 2, U)])
+# Where a gamma function in a denominator may have a pole, the slopes below go by the reflection formula
+# 1 / Gamma(x) = Gamma(1 - x) sin(pi x) / pi (DLMF 5.5.3), so that they and their own derivatives hold there too.
+
+
+@elementwise(special.binom, at=[(4.3, 1.7), (P + 2, U), (3.0, [5.0, -2.0, 2.0]), (-0.3, [0.9, 2.0, -3.0])])
 def binom(y, n, k):
-    return y * (special.psi(n + 1) - special.psi(n - k + 1)), y * (
-        special.psi(n - k + 1) - special.psi(k + 1)
-    )
+    return like(binom_by_n(y, n, k), y), like(binom_by_k(y, n, k), y)
 
 
-@elementwise(special.poch, at=[(1.3, 1.7), (P, U)])
+def binom_by_n(y, n, k):
+    m = n - k + 1
+    low = m < 0.5
+    beta, psi = special.beta(n + 1, np.where(low, k - n, 1)), special.psi(np.where(low, k - n, m))
+    slope = special.psi(n + 1) - psi
+    turned = beta * (slope * np.sin(math.pi * m) / math.pi + np.cos(math.pi * m))
+    return np.where(low, turned, y * slope)[()]
+
+
+def binom_by_k(y, n, k):
+    m = n - k + 1
+    low, under = m < 0.5, k < -0.5
+    slope = special.psi(np.where(low, k - n, m)) - special.psi(np.where(under & (m >= 0.5), -k, k + 1))
+    angle = math.pi * np.where(low, m, k + 1)
+    beta = special.beta(n + 1, np.where(low, k - n, np.where(under, -k, 1)))
+    turned = beta * (slope * np.sin(angle) / math.pi + np.where(low, -1, 1) * np.cos(angle))
+    return np.where(low | under, turned, y * slope)[()]
+
+
+@elementwise(special.poch, at=[(1.3, 1.7), (P, U), ([-1.0, -2.3, 0.0], 3.4), (-2.3, [1.2, 2.0])])
 def poch(y, z, m):
-    return y * (special.psi(z + m) - special.psi(z)), y * special.psi(z + m)
+    return like(poch_by_z(y, z, m), y), y * special.psi(z + m)
 
 
-@elementwise(special.comb, at=[(4.3, 1.7), (P + 2, U)])
+def poch_by_z(y, z, m):
+    low = z < 0.5
+    both = low & (z + m < 0.5)
+    one = low & (z + m >= 0.5)
+    slope = special.psi(np.where(both, 1 - z - m, z + m)) - special.psi(np.where(low, 1 - z, z))
+    bent = both & (m != np.floor(m))  # else the two cotangents are equal
+    start, end = np.where(bent, z, 0.25), np.where(bent, z + m, 0.25)
+    slope = slope + math.pi * (1 / np.tan(math.pi * start) - 1 / np.tan(math.pi * end))
+    scale = np.exp(special.gammaln(np.where(one, z + m, 1)) + special.gammaln(np.where(one, 1 - z, 1)))
+    turned = scale * (slope * np.sin(math.pi * z) / math.pi + np.cos(math.pi * z))
+    return np.where(one, turned, y * slope)[()]
+
+
+def where_any(y, slope):
+    """`y * slope`, and 0 where `y` is 0, as it is all around."""
+    return np.where(y == 0, 0, y * slope)[()]
+
+
+@elementwise(special.comb, at=[(4.3, 1.7), (P + 2, U), (3.0, 5.0)])
 def comb(y, N, k, *, exact=False, repetition=False):
-    if repetition:
-        return y * (special.psi(N + k) - special.psi(N)), y * (special.psi(N + k) - special.psi(k + 1))
-    return y * (special.psi(N + 1) - special.psi(N - k + 1)), y * (
-        special.psi(N - k + 1) - special.psi(k + 1)
-    )
+    n = N + k - 1 if repetition else N
+    by_n = special.psi(n + 1) - special.psi(n - k + 1)
+    by_k = special.psi((n if repetition else n - k) + 1) - special.psi(k + 1)
+    return where_any(y, by_n), where_any(y, by_k)
 
 
-@elementwise(special.perm, at=[(4.3, 1.7), (P + 2, U)])
+@elementwise(special.perm, at=[(4.3, 1.7), (P + 2, U), (3.0, 5.0)])
 def perm(y, N, k, *, exact=False):
-    return y * (special.psi(N + 1) - special.psi(N - k + 1)), y * special.psi(N - k + 1)
+    after = special.psi(N - k + 1)
+    return where_any(y, special.psi(N + 1) - after), where_any(y, after)
 
 
-@elementwise(special.factorial, at=[1.3, P])
+@elementwise(special.factorial, at=[1.3, P, -1.0])
 def factorial(y, n, *, exact=False):
-    return y * special.psi(n + 1)
+    return where_any(y, special.psi(n + 1))
 
 
 def gamma_density(a, x):
