@@ -398,7 +398,7 @@ def betaln(y, a, b):
 
 
 # Where a gamma function in a denominator may have a pole, the slopes below go by the reflection formula
-# 1 / Gamma(x) = Gamma(1 - x) sin(pi x) / pi (DLMF 5.5.3), so that they and their own derivatives hold there too.
+# 1 / Gamma(x) = Gamma(1 - x) sin(pi x) / pi (DLMF 5.5.3): they and their own derivatives hold there too.
 
 
 @elementwise(special.binom, at=[(4.3, 1.7), (P + 2, U), (3.0, [5.0, -2.0, 2.0]), (-0.3, [0.9, 2.0, -3.0])])
