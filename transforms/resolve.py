@@ -222,6 +222,8 @@ def _call(e: Any) -> Operation:
         and not known.__code__.co_filename.startswith("<srcgrad")  # a derivative of one of their functions
     ):
         return Operation("unknown", function=known, operands=_names(values))
+    if isinstance(getattr(known, "__self__", None), np.ufunc):  # a method of it
+        return Operation("unknown", function=known, operands=_names(values))
     if getattr(
         known, "__srcgrad_wraps__", False
     ):  # a transform's derivative is that of the function it transforms

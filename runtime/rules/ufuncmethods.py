@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from srcgrad.runtime.rules import table
 from srcgrad.runtime.rules.inputs import generic, positive
 from srcgrad.runtime.rules.table import case, forward, nondifferentiable, reverse
 from srcgrad.runtime.support import (
     exclusive_cumprod,
     expand,
-    larger,
-    log_or_zero,
-    lowered,
     others,
     put_along,
     ratio,
@@ -174,7 +172,7 @@ def steps(total):
     return np.concatenate([np.zeros_like(total[..., :1]), inner], axis=-1)
 
 
-# --- outer and reduceat -------------------------------------------------------------------------------------
+# --- outer -------------------------------------------------------------------------------------
 
 PAIRS = [(generic(3), generic(2)), (M, generic(2)), (1.5, M)]
 
@@ -194,93 +192,103 @@ def aligned(x, y):
     return np.reshape(x, np.shape(x) + (1,) * np.ndim(y))
 
 
-@reverse(np.add.outer, wrt=("A", "B"), at=PAIRS)
-def add_outer(g, y, A, B):
-    return over_first(g, A, B), over_second(g, A, B)
+def outer_by(partials):
+    """The rules of a binary ufunc's `outer`, from those of the ufunc itself."""
+
+    def outer(g, y, A, B):
+        by_first, by_second = partials(y, aligned(A, B), B)
+        return over_first(g * by_first, A, B), over_second(g * by_second, A, B)
+
+    def outer_forward(A_dot, B_dot, y, A, B):
+        by_first, by_second = partials(y, aligned(A, B), B)
+        return unbroadcast(aligned(A_dot, B) * by_first, y), unbroadcast(by_second * B_dot, y)
+
+    return outer, outer_forward
 
 
-@forward(np.add.outer)
-def add_outer_forward(A_dot, B_dot, y, A, B):
-    return np.add.outer(A_dot, np.zeros_like(B)), np.add.outer(np.zeros_like(A), B_dot)
+def file_outer(ufunc, at):
+    """File `ufunc.outer`; at ties and kinks it does as the ufunc."""
+    outer, outer_forward = outer_by(table.find(ufunc).partials)
+    outer.__name__ = f"{ufunc.__name__}_outer"
+    reverse(ufunc.outer, wrt=("A", "B"), at=at)(outer)
+    forward(ufunc.outer)(outer_forward)
 
 
-@reverse(np.subtract.outer, wrt=("A", "B"), at=PAIRS)
-def subtract_outer(g, y, A, B):
-    return over_first(g, A, B), over_second(-g, A, B)
+for binary in (np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.hypot, np.arctan2):
+    file_outer(binary, PAIRS)
+for binary in (np.power, np.float_power, np.logaddexp, np.logaddexp2, np.fmax, np.fmin, np.copysign):
+    file_outer(binary, [(positive(3), generic(2, seed=1))])
+for binary in (np.remainder, np.fmod, np.heaviside, np.nextafter):
+    file_outer(binary, [(generic(3), positive(2))])
 
 
-@forward(np.subtract.outer)
-def subtract_outer_forward(A_dot, B_dot, y, A, B):
-    return np.subtract.outer(A_dot, np.zeros_like(B)), np.subtract.outer(np.zeros_like(A), B_dot)
+# --- reduceat -----------------------------------------------------------------------------------------------
+
+STARTS = [
+    (generic(7), np.array([0, 3, 5])),
+    (generic(7), np.array([4, 1, 6, 2])),
+    (generic(3, 5), np.array([0, 2]), 1),
+]
 
 
-@reverse(np.multiply.outer, wrt=("A", "B"), at=PAIRS)
-def multiply_outer(g, y, A, B):
-    return over_first(g * B, A, B), over_second(g * aligned(A, B), A, B)
-
-
-@forward(np.multiply.outer)
-def multiply_outer_forward(A_dot, B_dot, y, A, B):
-    return np.multiply.outer(A_dot, B), np.multiply.outer(A, B_dot)
-
-
-@reverse(np.divide.outer, wrt=("A", "B"), at=PAIRS)
-def divide_outer(g, y, A, B):
-    return over_first(g / B, A, B), over_second(-g * y / B, A, B)
-
-
-@forward(np.divide.outer)
-def divide_outer_forward(A_dot, B_dot, y, A, B):
-    return np.divide.outer(A_dot, B), -y * B_dot / B
-
-
-@reverse(np.power.outer, wrt=("A", "B"), at=[(positive(3), generic(2)), (positive(2, 2), 2)])
-def power_outer(g, y, A, B):
-    lower = np.power(aligned(A, B), lowered(np.asarray(B)))
-    return over_first(g * B * lower, A, B), over_second(g * y * log_or_zero(aligned(A, B)), A, B)
-
-
-@forward(np.power.outer)
-def power_outer_forward(A_dot, B_dot, y, A, B):
-    lower = np.power(aligned(A, B), lowered(np.asarray(B)))
-    return aligned(A_dot, B) * B * lower, y * log_or_zero(aligned(A, B)) * B_dot
-
-
-@reverse(np.maximum.outer, wrt=("A", "B"), at=[(generic(3), generic(2, seed=1)), (M, generic(2, seed=1))])
-def maximum_outer(g, y, A, B):
-    """At a tie each side gets half."""
-    return over_first(g * larger(aligned(A, B), B), A, B), over_second(g * larger(B, aligned(A, B)), A, B)
-
-
-@forward(np.maximum.outer)
-def maximum_outer_forward(A_dot, B_dot, y, A, B):
-    return aligned(A_dot, B) * larger(aligned(A, B), B), B_dot * larger(B, aligned(A, B))
-
-
-@reverse(np.minimum.outer, wrt=("A", "B"), at=[(generic(3), generic(2, seed=1)), (M, generic(2, seed=1))])
-def minimum_outer(g, y, A, B):
-    """At a tie each side gets half."""
-    return over_first(g * larger(B, aligned(A, B)), A, B), over_second(g * larger(aligned(A, B), B), A, B)
-
-
-@forward(np.minimum.outer)
-def minimum_outer_forward(A_dot, B_dot, y, A, B):
-    return aligned(A_dot, B) * larger(B, aligned(A, B)), B_dot * larger(aligned(A, B), B)
-
-
-@reverse(
-    np.add.reduceat,
-    linear=True,
-    at=[(generic(7), np.array([0, 3, 5])), (generic(7), np.array([4, 1, 6, 2])), (M, np.array([0, 1]), 1)],
-)
-def add_reduceat(g, y, array, indices, axis=0, dtype=None):
-    """Segment k runs from indices[k] to indices[k + 1], or is one element where that is not larger."""
+def segments(array, indices, axis):
+    """Which elements along `axis` belong to segment k: those from indices[k] up to indices[k + 1], or one
+    alone where that is not larger."""
     n = np.shape(array)[axis]
     starts = np.asarray(indices)
     ends = np.append(starts[1:], n)
     places = np.arange(n)
-    inside = (places == starts[:, None]) | ((places >= starts[:, None]) & (places < ends[:, None]))
-    return unbroadcast(np.moveaxis(np.tensordot(g, inside * 1.0, (axis, 0)), -1, axis), array)
+    return (places == starts[:, None]) | ((places >= starts[:, None]) & (places < ends[:, None]))
+
+
+def repeated(array, inside, axis):
+    """`array`, its `axis` last, once for each segment."""
+    last = np.moveaxis(array, axis, -1)
+    return np.broadcast_to(last[..., None, :], (*np.shape(last)[:-1], *np.shape(inside)))
+
+
+def product_weights(array, indices, axis):
+    inside = segments(array, indices, axis)
+    return others(repeated(array, inside, axis), -1, inside) * inside
+
+
+def extremum_weights(y, array, indices, axis):
+    inside = segments(array, indices, axis)
+    return ties(np.moveaxis(y, axis, -1), repeated(array, inside, axis), -1, False, inside)
+
+
+def over_segments(g, weights, axis):
+    return np.moveaxis(np.sum(np.moveaxis(g, axis, -1)[..., None] * weights, axis=-2), -1, axis)
+
+
+def in_segments(dot, weights, axis):
+    return np.moveaxis(np.sum(np.moveaxis(dot, axis, -1)[..., None, :] * weights, axis=-1), -1, axis)
+
+
+@reverse(np.add.reduceat, linear=True, at=STARTS)
+def add_reduceat(g, y, array, indices, axis=0, dtype=None):
+    return unbroadcast(over_segments(g, segments(array, indices, axis), axis), array)
+
+
+@reverse(np.multiply.reduceat, at=[*STARTS, ([2.0, 0.0, 3.0, 0.0], np.array([0, 2]))])
+def multiply_reduceat(g, y, array, indices, axis=0, dtype=None):
+    return unbroadcast(over_segments(g, product_weights(array, indices, axis), axis), array)
+
+
+@forward(np.multiply.reduceat)
+def multiply_reduceat_forward(array_dot, y, array, indices, axis=0, dtype=None):
+    return unbroadcast(in_segments(array_dot, product_weights(array, indices, axis), axis), y)
+
+
+@reverse(np.maximum.reduceat, np.minimum.reduceat, np.fmax.reduceat, np.fmin.reduceat, at=STARTS)
+def extremum_reduceat(g, y, array, indices, axis=0, dtype=None):
+    """Elements that tie share evenly."""
+    return unbroadcast(over_segments(g, extremum_weights(y, array, indices, axis), axis), array)
+
+
+@forward(np.maximum.reduceat, np.minimum.reduceat, np.fmax.reduceat, np.fmin.reduceat)
+def extremum_reduceat_forward(array_dot, y, array, indices, axis=0, dtype=None):
+    return unbroadcast(in_segments(array_dot, extremum_weights(y, array, indices, axis), axis), y)
 
 
 nondifferentiable(
