@@ -968,6 +968,14 @@ class Compiler:
         return made
 
 
+def forget_captured(body: list[Any]) -> None:
+    """Calls that stay as they are read what their functions have captured in the functions' own way."""
+    for s in body:
+        for n in nodes.walk(s):
+            if isinstance(n, gast.Call) and hasattr(n, "captured"):
+                del n.captured
+
+
 def changes_something(e: Any) -> bool:
     """Does an expression call a method that changes its object?"""
     called = [n.func for n in nodes.walk(e) if isinstance(n, gast.Call)]
@@ -1037,6 +1045,7 @@ class Emitter:
         result, reverse, outputs = pass_.function(seed, list(unit.wanted), incoming or {})
         self.unknowns = pass_.unknowns
         forward = self.records(pass_.late) + pass_.start + self.rewritten(unit.tree.body[:-1])
+        forget_captured(forward)
         for cell in pass_.late.values():
             pass_.facts[cell] = Fact("object")
         temporaries = set(unit.names.used) - unit.user_names

@@ -26,6 +26,7 @@ from srcgrad.transforms.compile import (
     Unit,
     differentiable,
     fact_of,
+    forget_captured,
     hashable,
     settled,
     weakened,
@@ -101,6 +102,7 @@ class TangentEmitter(Emitter):
             fact = forward.facts.get(w, UNKNOWN)
             forward.know(dot, fact if fact.kind in ("scalar", "array", "numeric") else UNKNOWN)
         body, value, tangent = forward.function(list(made.wanted))
+        forget_captured(body)
         self.facts = {**forward.interpreter.env, **forward.facts}
         if root and not self.plain(value, tangent, unit.result):
             result = unit.names.fresh("result")

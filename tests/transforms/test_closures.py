@@ -500,3 +500,48 @@ def test_functions_around_that_carry_no_derivative(f):
         curved = (srcgrad.grad(f)(x + 1e-6) - srcgrad.grad(f)(x - 1e-6)) / 2e-6
         np.testing.assert_allclose(srcgrad.grad(srcgrad.grad(f))(x), curved, rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(srcgrad.jacfwd(srcgrad.grad(f))(x), curved, rtol=1e-6, atol=1e-9)
+
+
+def rebound_in_a_loop(x):
+    total = x
+
+    def inner(a):
+        return total * a
+
+    for _ in range(2):
+        g = inner(x)
+        total = 1.5
+    return g
+
+
+def rebound_after_one_pass(x):
+    total = x
+
+    def inner():
+        return [total]
+
+    for _ in range(1):
+        g = np.full(2, inner())
+        total = 1.5
+    return g[0]
+
+
+def rebound_by_a_while(x):
+    total, k = x, 0
+
+    def inner(a):
+        return total * a
+
+    s = 0.0
+    while k < 3:
+        s = s + inner(x)
+        total = total * x
+        k += 1
+    return s
+
+
+@pytest.mark.parametrize("f", [rebound_in_a_loop, rebound_after_one_pass, rebound_by_a_while])
+def test_captured_variables_that_a_loop_binds_again(f):
+    slope = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(srcgrad.grad(f)(0.7), slope, rtol=1e-7)
+    np.testing.assert_allclose(srcgrad.jvp(f, (0.7,), (1.0,))[1], slope, rtol=1e-7)

@@ -66,6 +66,7 @@ def _free(node: Any, found: set[str]) -> None:
         _free(node.args, found)
         for keyword in node.keywords:
             _free(keyword.value, found)
+        found.update(now for _, now in getattr(node, "captured", ()))  # what the callee reads by itself
         return
     if kind is gast.Assign:
         _free(node.targets, found)
