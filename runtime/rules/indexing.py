@@ -250,8 +250,27 @@ def sort_complex_forward(a_dot, y, a):
     return np.take_along_axis(a_dot, np.argsort(a, axis=-1, kind="stable"), -1) + 0 * y
 
 
-@reverse(np.unique, np.unique_values, at=[X, M])
-def unique(g, y, ar):
+PLACES = [case(X, True, True, True), case(M, return_inverse=True), case(X, return_counts=True)]
+
+
+@reverse(np.unique, at=[X, M, *PLACES])
+def unique(
+    g, y, ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True
+):
+    """Along an axis the first of equal parts has all of the cotangent."""
+    many = return_index or return_inverse or return_counts
+    if axis is None:
+        return unique_values(g[0], y[0], ar) if many else unique_values(g, y, ar)
+    first = np.unique(ar, return_index=True, axis=axis)[1]
+    return put_rows(g[0] if many else g, ar, first, axis)
+
+
+def put_rows(g, ar, first, axis):
+    return np.moveaxis(scatter(np.moveaxis(g, axis, 0), np.moveaxis(ar, axis, 0), first), 0, axis)
+
+
+@reverse(np.unique_values, at=[X, M])
+def unique_values(g, y, ar):
     """Equal elements share the cotangent of the value that they have in common."""
     rank = np.searchsorted(y, ar)
     share = 1 / np.take(np.bincount(np.ravel(rank), minlength=np.size(y)), rank)
@@ -259,13 +278,36 @@ def unique(g, y, ar):
 
 
 @forward(np.unique)
-def unique_forward(ar_dot, y, ar):
+def unique_forward(
+    ar_dot, y, ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True
+):
+    many = return_index or return_inverse or return_counts
+    if axis is None:
+        dot = unique_values_forward(ar_dot, y[0] if many else y, ar)
+    else:
+        dot = np.take(ar_dot, np.unique(ar, return_index=True, axis=axis)[1], axis)
+    still = tuple(np.zeros_like(part) for part in y[1:]) if many else ()
+    return (dot, *still) if many else dot
+
+
+@reverse(np.unique_all, np.unique_counts, np.unique_inverse, at=[X])
+def unique_parts(g, y, x):
+    return unique_values(g[0], y[0], x)
+
+
+@forward(np.unique_all, np.unique_counts, np.unique_inverse)
+def unique_parts_forward(x_dot, y, x):
+    still = [np.zeros_like(part) for part in y[1:]]
+    return type(y)(unique_values_forward(x_dot, y[0], x), *still)
+
+
+@forward(np.unique_values)
+def unique_values_forward(ar_dot, y, ar):
     rank = np.ravel(np.searchsorted(y, ar))
     total = scatter(np.ravel(ar_dot), y, rank)
     return unbroadcast(total / np.bincount(rank, minlength=np.size(y)), y)
 
 
-nondifferentiable(np.unique_counts)
 nondifferentiable(
     np.argsort, np.argpartition, np.lexsort, np.searchsorted, np.digitize, np.nonzero, np.flatnonzero
 )

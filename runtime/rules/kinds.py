@@ -84,7 +84,7 @@ TAGS: dict[str, list[Any]] = {
         *(np.select, np.piecewise, np.partition, np.ediff1d, np.trapezoid, np.cross, np.tensordot),
         *(np.quantile, np.percentile, np.nanquantile, np.nanpercentile, np.nanmedian, np.average, np.cov),
         *(np.corrcoef, np.polyval, np.poly, np.polyfit, np.polyder, np.polyint, np.polyadd, np.polysub),
-        *(np.polymul, np.roots, np.angle, np.unwrap, np.unique, np.unique_values, np.cumulative_sum),
+        *(np.polymul, np.roots, np.angle, np.unwrap, np.unique_values, np.cumulative_sum),
         *(np.cumulative_prod, np.nancumsum, np.nancumprod, np.linalg.cond, np.linalg.vector_norm),
         *(np.linalg.matrix_norm, np.linalg.multi_dot, np.linalg.tensorsolve, np.linalg.tensorinv),
         *(np.vecdot, np.matvec, np.vecmat, np.linalg.cross, np.linalg.tensordot, np.linalg.vecdot),

@@ -28,29 +28,35 @@ T12 = generic(12)
 # --- convolution --------------------------------------------------------------------------------------------
 
 
-def turned(x):
-    """`x` reversed along all axes."""
-    return np.flip(x)
+def turned(x, axes=None):
+    """`x` reversed along all axes, or those given."""
+    return np.flip(x, axes)
 
 
-def uncut(g, a, v, mode, mirrored=False):
-    """The cotangent of the full convolution from that of the part that `mode` keeps.
+def uncut(g, a, v, mode, mirrored=False, axes=None):
+    """The cotangent of the full convolution along `axes` (all) from that of the part that `mode` keeps.
 
     `mirrored`: where the middle is not unique the later one is meant.
     """
     if mode == "full":
         return g
     widths = []
-    for n, m, kept in zip(np.shape(a), np.shape(v), np.shape(g), strict=True):
+    along = range(np.ndim(g)) if axes is None else np.ravel(axes) % np.ndim(g)
+    for i, (n, m, kept) in enumerate(zip(np.shape(a), np.shape(v), np.shape(g), strict=True)):
+        if i not in along:
+            widths.append((0, 0))
+            continue
         rest = n + m - 1 - kept
         before = (rest + mirrored) // 2 if mode == "same" else min(n, m) - 1
         widths.append((before, rest - before))
     return np.pad(g, widths)
 
 
-def correlated(g, v, like, convolve=signal.convolve):
+def correlated(g, v, like, convolve=signal.convolve, axes=None):
     """For the cotangent `g` of a full convolution with `v`: that of the other factor."""
-    return unbroadcast(convolve(g, turned(v), "valid"), like)
+    if axes is None:
+        return unbroadcast(convolve(g, turned(v), "valid"), like)
+    return unbroadcast(convolve(g, turned(v, axes), "valid", axes=axes), like)
 
 
 PAIRS = [
@@ -59,6 +65,7 @@ PAIRS = [
     for a, v in ((LONG, SHORT), (SHORT, LONG), (LONG, EVEN), (M, K), (K, M))
 ]
 VALID = [(LONG, SHORT, "valid"), (SHORT, LONG, "valid"), (M, K, "valid"), (LONG, EVEN, "valid")]
+ALONG = [case(M, M + 1, axes=1), case(M, M[:, :2], "same", axes=-1), case(M, K[:1], "valid", (1,))]
 COMPLEX = [(LONG * 1j + 1, SHORT - 1j, "same"), (LONG, SHORT * 1j + 1)]
 
 
@@ -76,31 +83,37 @@ def convolve_forward(in1_dot, in2_dot, y, in1, in2, mode="full", method="auto"):
     )
 
 
-@reverse(signal.fftconvolve, wrt=("in1", "in2"), at=[*PAIRS, *VALID, *COMPLEX])
-def fftconvolve(g, y, in1, in2, mode="full"):
-    full = uncut(g, in1, in2, mode)
-    return correlated(full, in2, in1, signal.fftconvolve), correlated(full, in1, in2, signal.fftconvolve)
-
-
-@forward(signal.fftconvolve)
-def fftconvolve_forward(in1_dot, in2_dot, y, in1, in2, mode="full"):
+@reverse(signal.fftconvolve, wrt=("in1", "in2"), at=[*PAIRS, *VALID, *COMPLEX, *ALONG])
+def fftconvolve(g, y, in1, in2, mode="full", axes=None):
+    full = uncut(g, in1, in2, mode, axes=axes)
     return (
-        signal.fftconvolve(in1_dot, in2, mode) if np.ndim(in1_dot) else 0 * y,
-        signal.fftconvolve(in1, in2_dot, mode) if np.ndim(in2_dot) else 0 * y,
+        correlated(full, in2, in1, signal.fftconvolve, axes),
+        correlated(full, in1, in2, signal.fftconvolve, axes),
     )
 
 
-@reverse(signal.oaconvolve, wrt=("in1", "in2"), at=[*PAIRS, *VALID])
-def oaconvolve(g, y, in1, in2, mode="full"):
-    full = uncut(g, in1, in2, mode)
-    return correlated(full, in2, in1, signal.oaconvolve), correlated(full, in1, in2, signal.oaconvolve)
+@forward(signal.fftconvolve)
+def fftconvolve_forward(in1_dot, in2_dot, y, in1, in2, mode="full", axes=None):
+    return (
+        signal.fftconvolve(in1_dot, in2, mode, axes) if np.ndim(in1_dot) else 0 * y,
+        signal.fftconvolve(in1, in2_dot, mode, axes) if np.ndim(in2_dot) else 0 * y,
+    )
+
+
+@reverse(signal.oaconvolve, wrt=("in1", "in2"), at=[*PAIRS, *VALID, *ALONG])
+def oaconvolve(g, y, in1, in2, mode="full", axes=None):
+    full = uncut(g, in1, in2, mode, axes=axes)
+    return (
+        correlated(full, in2, in1, signal.oaconvolve, axes),
+        correlated(full, in1, in2, signal.oaconvolve, axes),
+    )
 
 
 @forward(signal.oaconvolve)
-def oaconvolve_forward(in1_dot, in2_dot, y, in1, in2, mode="full"):
+def oaconvolve_forward(in1_dot, in2_dot, y, in1, in2, mode="full", axes=None):
     return (
-        signal.oaconvolve(in1_dot, in2, mode) if np.ndim(in1_dot) else 0 * y,
-        signal.oaconvolve(in1, in2_dot, mode) if np.ndim(in2_dot) else 0 * y,
+        signal.oaconvolve(in1_dot, in2, mode, axes) if np.ndim(in1_dot) else 0 * y,
+        signal.oaconvolve(in1, in2_dot, mode, axes) if np.ndim(in2_dot) else 0 * y,
     )
 
 

@@ -1,9 +1,11 @@
 """Rules for the methods of universal functions: reduce, accumulate, outer, reduceat (NumPy manual,
 `numpy.ufunc`)."""
 
-# mypy: allow-untyped-defs, no-check-untyped-defs
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -192,7 +194,7 @@ def aligned(x, y):
     return np.reshape(x, np.shape(x) + (1,) * np.ndim(y))
 
 
-def outer_by(partials):
+def outer_by(partials: Any) -> Any:
     """The rules of a binary ufunc's `outer`, from those of the ufunc itself."""
 
     def outer(g, y, A, B):
@@ -214,12 +216,17 @@ def file_outer(ufunc, at):
     forward(ufunc.outer)(outer_forward)
 
 
-for binary in (np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.hypot, np.arctan2):
-    file_outer(binary, PAIRS)
-for binary in (np.power, np.float_power, np.logaddexp, np.logaddexp2, np.fmax, np.fmin, np.copysign):
-    file_outer(binary, [(positive(3), generic(2, seed=1))])
-for binary in (np.remainder, np.fmod, np.heaviside, np.nextafter):
-    file_outer(binary, [(generic(3), positive(2))])
+OUTER: list[tuple[list[Any], list[Any]]] = [
+    ([np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.hypot, np.arctan2], PAIRS),
+    (
+        [np.power, np.float_power, np.logaddexp, np.logaddexp2, np.fmax, np.fmin, np.copysign],
+        [(positive(3), generic(2, seed=1))],
+    ),
+    ([np.remainder, np.fmod, np.heaviside, np.nextafter], [(generic(3), positive(2))]),
+]
+for several, inputs in OUTER:
+    for binary in several:
+        file_outer(binary, inputs)
 
 
 # --- reduceat -----------------------------------------------------------------------------------------------
