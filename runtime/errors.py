@@ -47,6 +47,10 @@ class MissingExtra(SrcgradError, ImportError):
     """An optional library is needed; the message names the extra to install."""
 
 
+class ExportError(SrcgradError, NotImplementedError):
+    """A derivative uses what a module that stands alone can't hold (an object, a callback)."""
+
+
 for _error in (
     SrcgradError,
     UnsupportedSyntax,
@@ -57,6 +61,7 @@ for _error in (
     ResultError,
     CheckFailed,
     MissingExtra,
+    ExportError,
 ):
     _error.__module__ = "srcgrad"  # where users find them; tracebacks and pickles name that place
 

@@ -379,7 +379,7 @@ def ties(y: Array, x: Array, axis: Axis = None, keepdims: bool = False, where: A
     hit = (x == y) & where
     count = np.sum(hit, axis=axis, keepdims=True)
     if not np.all(count):
-        hit = hit | (count == 0) & (x != x) & where
+        hit = hit | (count == 0) & np.not_equal(x, x) & where
         count = np.maximum(np.sum(hit, axis=axis, keepdims=True), 1)
     share = hit / count
     return share if np.result_type(x).kind not in "fc" else share.astype(np.result_type(x))

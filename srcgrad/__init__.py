@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from srcgrad.derivatives import vjp as vjp
     from srcgrad.loops import checkpointed_loop as checkpointed_loop
     from srcgrad.runtime.errors import SrcgradError as SrcgradError
+    from srcgrad.standalone import export as export
 
 __version__ = "0.1.0"
 
@@ -46,6 +47,7 @@ _HERE = {
     ),
     "check_grads": "srcgrad.checks",
     "compile": "srcgrad.bridge",
+    "export": "srcgrad.standalone",
     "checkpointed_loop": "srcgrad.loops",
     **dict.fromkeys(
         ["stop_gradient", "intercept", "custom_vjp", "custom_jvp", "checkpoint"], "srcgrad.controls"
@@ -61,6 +63,7 @@ _HERE = {
             "ResultError",
             "CheckFailed",
             "MissingExtra",
+            "ExportError",
         ],
         "srcgrad.runtime.errors",
     ),

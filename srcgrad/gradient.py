@@ -312,6 +312,12 @@ class Gradient(Lazy):
         key = (*map(kind_of, args), *((k, kind_of(v)) for k, v in kwargs.items()))
         return self._compile(key, args, kwargs).source
 
+    def save(self, path: Any, *args: Any, **kwargs: Any) -> None:
+        """Write this derivative as a module that needs NumPy only; see `srcgrad.export`."""
+        from srcgrad.standalone import export
+
+        export(self, path, *args, **kwargs)
+
     @property
     def __wrapped__(self) -> Any:
         return self._generic().function

@@ -317,6 +317,7 @@ def test_every_error_is_also_a_builtin_one():
         "ResultError": TypeError,
         "CheckFailed": AssertionError,
         "MissingExtra": ImportError,
+        "ExportError": NotImplementedError,
     }
     for name, builtin in natural.items():
         error = getattr(srcgrad, name)
