@@ -1611,7 +1611,7 @@ class Emitter:
     def with_outer(self, body: list[Any]) -> list[Any]:
         """Statements with the definitions of the functions around this one that they call as they are."""
         outer, found = self.unit.outer, dict[str, Any]()
-        todo = [n for n in outer if n in dataflow.reads(body)]
+        todo = [n for n in outer if n in dataflow.reads(body) and n in self.unit.user_names]
         while todo:
             n = todo.pop()
             if n not in found:

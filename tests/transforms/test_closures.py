@@ -545,3 +545,21 @@ def test_captured_variables_that_a_loop_binds_again(f):
     slope = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
     np.testing.assert_allclose(srcgrad.grad(f)(0.7), slope, rtol=1e-7)
     np.testing.assert_allclose(srcgrad.jvp(f, (0.7,), (1.0,))[1], slope, rtol=1e-7)
+
+
+def named_like_emitted_lists(x):
+    def repeated(step, v):
+        for _ in range(2):
+            v = step(v) * v
+        return v
+
+    def saved():
+        return 1.0
+
+    return repeated(lambda t: t * x, x) + saved()
+
+
+def test_functions_named_like_what_is_emitted():
+    f = named_like_emitted_lists
+    slope = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(srcgrad.grad(f)(0.7), slope, rtol=1e-7)
