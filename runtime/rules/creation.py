@@ -215,12 +215,44 @@ def require_forward(a_dot, y, a, dtype=None, requirements=None):
 nondifferentiable(
     np.zeros, np.ones, np.empty, np.zeros_like, np.ones_like, np.empty_like, np.eye, np.identity, np.tri
 )
-nondifferentiable(np.arange, np.indices, np.bartlett, np.blackman, np.hamming, np.hanning)
+STEPS = [
+    case(0.3, 2.2, 0.5),
+    (0.3, 2.0),
+    case(5.5),
+    case(stop=2.2, step=0.7),
+    case(start=2.0, stop=0.5, step=-0.4),
+]
+
+
+@reverse(np.arange, wrt=("start", "stop", "step"), at=STEPS)
+def arange(g, y, start=0, stop=None, step=1, dtype=None, *, device=None, like=None):
+    """A single bound is the stop, which only tells how many elements there are."""
+    moving = y.dtype.kind == "f"
+    return (
+        unbroadcast(np.sum(g) * (moving and stop is not None), start),
+        None if stop is None else np.zeros_like(stop),
+        unbroadcast(np.sum(g * np.arange(g.size)) * moving, step),
+    )
+
+
+@forward(np.arange)
+def arange_forward(
+    start_dot, stop_dot, step_dot, y, start=0, stop=None, step=1, dtype=None, *, device=None, like=None
+):
+    moving = y.dtype.kind == "f"
+    return (
+        unbroadcast(start_dot * (moving and stop is not None), y),
+        None if stop is None else np.zeros_like(y),
+        unbroadcast(step_dot * np.arange(y.size) * moving, y),
+    )
+
+
+nondifferentiable(np.indices, np.bartlett, np.blackman, np.hamming, np.hanning)
 nondifferentiable(
     np.result_type, np.can_cast, np.promote_types, np.min_scalar_type, np.common_type, np.issubdtype
 )
 nondifferentiable(
     np.array_repr, np.array_str, np.array2string, np.format_float_positional, np.format_float_scientific
 )
-nondifferentiable(np.dtype, np.finfo, np.iinfo, np.einsum_path, np.histogram_bin_edges, np.bool_)
+nondifferentiable(np.dtype, np.finfo, np.iinfo, np.einsum_path, np.bool_)
 nondifferentiable(np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from srcgrad.runtime.rules.inputs import complexes, generic
-from srcgrad.runtime.rules.table import case, nondifferentiable, reverse
+from srcgrad.runtime.rules.table import case, forward, reverse
 from srcgrad.runtime.support import unbroadcast
 
 X = generic(5)
@@ -204,4 +204,11 @@ def ifftshift(g, y, x, axes=None):
     return np.fft.fftshift(g, axes)
 
 
-nondifferentiable(np.fft.fftfreq, np.fft.rfftfreq)
+@reverse(np.fft.fftfreq, np.fft.rfftfreq, wrt="d", at=[(5, 0.7), case(4, d=-1.3)])
+def fftfreq(g, y, n, d=1.0, device=None):
+    return unbroadcast(-np.sum(g * y) / d, d)
+
+
+@forward(np.fft.fftfreq, np.fft.rfftfreq)
+def fftfreq_forward(d_dot, y, n, d=1.0, device=None):
+    return -d_dot * y / d

@@ -16,7 +16,8 @@ from scipy import fft as sfft
 
 from srcgrad.runtime.rules.fft import fit, half_weights, transformed, whole
 from srcgrad.runtime.rules.inputs import complexes, generic, positive
-from srcgrad.runtime.rules.table import case, nondifferentiable, reverse
+from srcgrad.runtime.rules.table import case, forward, nondifferentiable, reverse
+from srcgrad.runtime.support import unbroadcast
 
 X, E, Z = generic(5), generic(6), complexes(5)
 M, W, T = generic(3, 4), complexes(3, 4), generic(2, 3, 4)
@@ -292,4 +293,11 @@ def ifftshift(g, y, x, axes=None):
     return np.fft.fftshift(g, axes)
 
 
-nondifferentiable(sfft.fftfreq, sfft.rfftfreq)
+@reverse(sfft.fftfreq, sfft.rfftfreq, wrt="d", at=[(5, 0.7), case(4, d=-1.3)])
+def fftfreq(g, y, n, d=1.0, *, xp=None, device=None):
+    return unbroadcast(-np.sum(g * y) / d, d)
+
+
+@forward(sfft.fftfreq, sfft.rfftfreq)
+def fftfreq_forward(d_dot, y, n, d=1.0, *, xp=None, device=None):
+    return -d_dot * y / d

@@ -492,6 +492,16 @@ def weights_adjoint(g, a, edges, weights):
     return unbroadcast(np.where(inside, g[np.where(inside, bin_, 0)], 0), weights)
 
 
+@reverse(np.histogram_bin_edges, at=[X, case(M, 4), case(X, "sqrt"), case(X, 3, (0.0, 1.0))])
+def histogram_bin_edges(g, y, a, bins=10, range=None, weights=None):
+    return edges_adjoint(g, a, bins, range)
+
+
+@forward(np.histogram_bin_edges)
+def histogram_bin_edges_forward(a_dot, y, a, bins=10, range=None, weights=None):
+    return unbroadcast(edges_tangent(a_dot, a, bins, range, y), y)
+
+
 def moving_edges(a, bins, range_):
     return range_ is None and np.ndim(bins) == 0 and np.size(a) > 0
 
