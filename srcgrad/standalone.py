@@ -200,6 +200,10 @@ class _Module:
                 ast.parse(text)
             except (OSError, TypeError, SyntaxError):
                 raise self.refused(made.wanted, f"the function `{made.wanted}` without source") from None
+            if hasattr(function, "__wrapped__") or not _is_text_of(text, function):
+                raise self.refused(
+                    made.wanted, f"the text of `{made.wanted}`, hidden by a decorator or changed since"
+                )
             if not text.startswith("def "):
                 raise self.refused(made.wanted, f"`{made.wanted}`, which is no plain `def`")
         made.text = text.strip("\n")
@@ -355,6 +359,17 @@ class _Module:
         parts[0] += "\n\n" + "\n".join(constants) if constants else ""
         parts += [_renamed(root), *own, *reversed(classes), *helpers]
         return "\n\n\n".join(parts) + "\n"
+
+
+def _is_text_of(text: str, function: Any) -> bool:
+    """Is the function compiled from this text, as far as it can be told without its surroundings?"""
+    made = next((c for c in compile(text, "text", "exec").co_consts if isinstance(c, types.CodeType)), None)
+    code = function.__code__
+    if made is None or made.co_varnames != code.co_varnames or made.co_name != code.co_name:
+        return False
+    plain = [c for c in made.co_consts if not isinstance(c, types.CodeType)]
+    known = [c for c in code.co_consts if not isinstance(c, types.CodeType)]
+    return bool(code.co_freevars) or (made.co_names == code.co_names and repr(plain) == repr(known))
 
 
 def _unused(text: str) -> bool:

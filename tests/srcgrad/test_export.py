@@ -1,5 +1,6 @@
 """Exported derivatives: run without srcgrad, agree with it, are stable, and refuse what a text can't hold."""
 
+import functools
 import json
 import math
 import os
@@ -141,12 +142,32 @@ def with_callback(f, x):
     return f(x)
 
 
+def plainly(x):
+    return 2 * x
+
+
+def doubling(fun):
+    @functools.wraps(fun)
+    def call(x):
+        return fun(x) * 2
+
+    return call
+
+
+doubled = doubling(plainly)
+
+
+def with_wrapped(x):
+    return doubled(1.0) * x
+
+
 @pytest.mark.parametrize(
     "df, reason",
     [
         (srcgrad.grad(with_object), "MODEL"),
         (srcgrad.grad(with_large), "LARGE"),
         (srcgrad.grad(with_callback, argnums=1), "run time"),
+        (srcgrad.grad(with_wrapped), "decorator"),
         (srcgrad.grad(MODEL.loss), "bound to a Model"),
         (wave, "srcgrad.grad"),
     ],
