@@ -153,7 +153,7 @@ class _Module:
                 base = next(c for c in value.__mro__[1:] if c.__module__ == "builtins" and c is not Exception)
                 made.text = f"class {value.__name__}({base.__name__}):\n    pass"
             else:
-                self.library(made, inspect.getsource(value), vars(sys.modules[value.__module__]))
+                self.from_library(made, inspect.getsource(value), vars(sys.modules[value.__module__]))
         elif (origin := _importable(value)) == ("builtins", wanted):
             made = _Item(value, wanted, "builtin")
         elif origin is not None:
@@ -190,7 +190,7 @@ class _Module:
                 made.text = "def namespace(*arrays):\n    return np"
                 made.uses["np"] = self.item(np, "np", made.wanted)
                 return
-            self.library(made, inspect.getsource(plain), plain.__globals__)
+            self.from_library(made, inspect.getsource(plain), plain.__globals__)
             return
         if emitted:
             text = "".join(linecache.getlines(function.__code__.co_filename))
@@ -247,7 +247,7 @@ class _Module:
                     continue
             raise self.refused(made.wanted, f"the default `{ast.unparse(node)}`")
 
-    def library(self, made: _Item, text: str, namespace: dict[str, Any]) -> None:
+    def from_library(self, made: _Item, text: str, namespace: dict[str, Any]) -> None:
         """The text of a function, class or constant of the library, and what it uses."""
         made.text, own = _lean(text, namespace)
         tree = ast.parse(made.text)
@@ -273,7 +273,7 @@ class _Module:
         key = (found[1]["__name__"], name)
         if key not in self.items:
             made = _Item(value, name, "constant")
-            self.library(made, *found)
+            self.from_library(made, *found)
             made.text = made.text.partition("=")[2].strip()
             self.items[key] = made
         return self.items[key]
