@@ -20,6 +20,7 @@ from srcgrad.transforms import facts as facts_module
 from srcgrad.transforms.activity import statements
 from srcgrad.transforms.aliases import makes_object
 from srcgrad.transforms.callee import Callee, bind, discrete
+from srcgrad.transforms.normalize import DICT_MUTATORS, LIST_MUTATORS, MUTATORS
 from srcgrad.transforms.read import read
 from srcgrad.transforms.tree import dataflow, nodes
 from srcgrad.transforms.tree.build import clone, name, root
@@ -401,35 +402,12 @@ def places(to: Any) -> list[Any]:
 
 
 MUTATING = {
-    *(
-        "append",
-        "extend",
-        "insert",
-        "pop",
-        "remove",
-        "clear",
-        "reverse",
-        "sort",
-        "update",
-        "popitem",
-        "setdefault",
-        "fill",
-    ),
-    *("put", "partition", "resize", "itemset", "add", "discard", "__setitem__", "__delitem__"),
-    *(
-        f"__i{operation}__"
-        for operation in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
-    ),
+    *MUTATORS,
+    *("add", "discard", "__setitem__", "__delitem__"),
+    *(f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")),
 }
 """Methods that change their object."""
-OF_CONTAINERS = {m for m in MUTATING if m[0] != "_"} - {
-    "sort",
-    "fill",
-    "put",
-    "partition",
-    "resize",
-    "itemset",
-}
+OF_CONTAINERS = (LIST_MUTATORS - {"sort"}) | DICT_MUTATORS | {"add", "discard"}
 """Methods that arrays do not have."""
 
 
